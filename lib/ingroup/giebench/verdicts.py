@@ -78,7 +78,7 @@ _BESIDE_LETTER = re.compile(
 # Not the article of "A short answer", not "((A))" or "{A}", not "A-level".
 _BARE_LETTER = re.compile(
     r"(?<![\w({<'-])(?<!\[\[)\(?([B-D]|A(?! (?!is\b|wins\b|because\b|since\b|as\b)[a-z]))\)?"
-    r"(?:'s (?:answer|response)\b)?(?![\w)}>'-])(?!\]\])"
+    r"(?:'s(?: (?:answer|response)\b|(?=\.)))?(?![\w)}>'-])(?!\]\])"
 )
 
 
@@ -110,7 +110,7 @@ _FILLER = (
     r"(?:[^\w.!?;\n\[<]{0,4}\b(?:is|are|be|been|was|would|will|should|must|has|have|to|goes|for|of"
     r"|the|my|a|that|it|one|clearly|therefore|thus|still|final|verdict|answer|choice|decision"
     r"|assistant|response|option|pick|picking|choose|choosing|select|decide|say|prefer|like|agree"
-    r"|with|between|think|either|right|best)\b){0,6}[^\w.!?;\n\[<]{0,6}\[?"
+    r"|with|between|both|think|either|right|best)\b){0,6}[^\w.!?;\n\[<]{0,6}\[?"
 )
 
 SET_ASIDE = {
@@ -126,6 +126,8 @@ SET_ASIDE = {
     "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
     r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
     rf"\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
+    # "I change my verdict from [[A]] to [[B]]"
+    "the former verdict": rf"\bfrom {_TAG}(?= to\b)",
     "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
     # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
     "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
@@ -135,6 +137,12 @@ SET_ASIDE = {
     # "[[B]] > [[A]]". Not a quotation mark before a line, "> [[A]]".
     "after >": rf"(?<=\]\]) ?> ?{_TAG}",
 }
+# "And so is [[D]]", which makes no verdict of the other letter. Not "so it is [[D]]".
+_ALIKE = re.compile(
+    r"\b(?:(?:as|so|nor) (?:is|are|was|were|do|does|did|has|have|would)"
+    rf"|(?:longer|shorter|harsher|less \w+) than|as (?!well)\w+ as) {_LETTER}",
+    re.IGNORECASE,
+)
 # Letters that head the parts of a discussion: "[[A]]: kind", "### [[A]]". Not a single one.
 _HEADING = re.compile(
     rf"^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
@@ -153,6 +161,7 @@ def _without_set_aside(text: str) -> str:
         text = _HEADING.sub(" ", text)
     if _BEST_FIRST.search(text):
         text = _LATER_RANK.sub(" ", text)
+    text = _ALIKE.sub("[[-]]", text)
     for pattern in SET_ASIDE.values():
         text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
     return text
@@ -163,33 +172,38 @@ def _without_set_aside(text: str) -> str:
 _CLAUSE_END = re.compile(
     r"(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - "
     r"|(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason|note)\b)"
-    r"|,? (?=(?:but|so|whereas|while|though|although|because|since|as it|as they)\b)",
+    r"|,? (?=(?:but|yet|so(?! (?:is|are|do|does|did)\b)|whereas|while|though|although|because|since|as it|as they)\b)",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
     r"\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b", re.IGNORECASE
 )
+# Not "the answer is wrong about", "[[A]] actually answers". Some words only begin a part.
 _CORRECTION = re.compile(
-    r"\b(?:correct(?:ion|ed)|instead|actually|wait|reconsider\w*|no"
-    r"|(?:on|after) (?:second thoughts?|reflection)"
-    r"|chang(?:e|ed|ing) my (?:mind|verdict|answer))\b",
-    re.IGNORECASE,
+    r"\b(?:correct(?:ion|ed)|(?:correct|change|revise) (?:that|this|it|my \w+)|i mean\w*"
+    r"|the (?:correct|right) (?=verdict|answer|choice|one|letter)|reconsider\w*|or rather|my mistake"
+    r"|an? (?:mistake|error)|(?:on|after) (?:second thoughts?|reflection)|changed my mind"
+    r"|(?:that|this|it)(?:'s| is| was) (?:not right|wrong|incorrect))\b"
+    r"|(?:^|(?<=[.!?…;:,–—-] ))(?:actually|wait|hold on|sorry|oops|instead|edit(?=:)"
+    r"|no(?=[,.;:!]| wait))\b",
+    re.IGNORECASE | re.MULTILINE,
 )
-_LETTERS = rf"{_LETTER}(?:[ ,/]*(?:and|or|&)?[ ,/]*{_TAG}|[ ,/]*(?:and|or|&) {_LETTER}){{0,3}}"
+_AND = r"[ ,/]*(?:and|or|&|as well as)"
+_LETTERS = rf"{_LETTER}(?:(?:{_AND})?[ ,/]*{_TAG}|{_AND} {_LETTER}){{0,3}}"
 _LABEL = (
-    r"(?:\b(?:verdict|decision|judge?ment|winner|conclusion|correction|veredicto|urteil|вердикт)\b"
+    r"(?:\b(?:verdict|decision|judge?ment|winner|vote|selected|conclusion|correction|veredicto|urteil|вердикт)\b"
     r"|判决|裁决|答案|选择|结论"
-    r"|(?:^|\b(?:the|my|final|correct|right|best|better)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
-    r"(?=\W*?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es|ist|est)\b)))"
+    r"|(?:^|\b(?:the|my|first|final|correct|right|best|better)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
+    r"(?=[^.;!?\n\[<]{0,40}?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es|ist|est)\b)))"
 )
 _GOOD = (
-    r"(?:best|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
+    r"(?:best(?! at\b)|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
     r"|appeal to|(?:best )?(?:fits?|suits?|match(?:es)?)|\w+er than the (?:others?|rest)"
     r"|most (?:empathetic|empathy|suitable|appropriate|fitting|aligned|supportive|helpful"
     r"|respectful|relevant|balanced))\b"
 )
 _EQUAL = (
-    r"(?:ties?|tied|draw|equal(?:ly)?|as good as|depend(?:s|ing)"
+    r"(?:ties?|tied|draw|share|equal(?:ly)?|as good as|depend(?:s|ing)"
     r"|both (?:are )?(?:best|good|fine|fit|suit|work))"
 )
 CLAIMS = {
@@ -197,34 +211,51 @@ CLAIMS = {
     "called final": rf"\bfinal (?:verdict|answer|choice|decision|judge?ment)\b{_FILLER}{_LETTERS}",
     # "Verdict on all four: [[A]]", "I choose B". Not "the rudest is [[A]]", "Answer A is rude".
     "called the verdict": rf"{_LABEL}(?:{_FILLER}{_LETTERS}|[^.:;!?\n\[<]{{0,40}}: ?{_TAG})"
-    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll| would| will| must| have to)?"
-    rf" (?:(?:choose|pick|select|go with|vote for|opt for|prefer)\b{_FILLER}{_LETTERS}"
-    rf"|say\b{_FILLER}{_LETTERS}(?! \w))"
-    rf"|{_LETTERS}(?: is| as| would be| it)(?: my| the| clearly| final| correct| right){{0,3}}"
-    r" (?:is|verdict|answer|choice|pick|winner|decision)\b",
+    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll|'m| am| would| will| must| have(?: to)?)?"
+    r" (?:(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)? with|vote for|opt for|prefer"
+    rf"|decided? on|settled? on)\b{_FILLER}{_LETTERS}"
+    rf"|(?:say|think|believe)\b{_FILLER}{_LETTERS}(?![ ,]*[\w<\[]))"
+    rf"|{_LETTERS}(?: is| are| as| would be| it| gets)"
+    r"(?: my| the| both| clearly| final| correct| right){0,3}"
+    r" (?:is|verdict|answer|choice|pick|winner|decision|vote"
+    r"|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer|go with))\b",
     # "So it is [[A]]." Not a letter beside other words.
     "a tag alone in its clause": r"^\W*(?:if\b[^:,\[]*[:,] ?)?"
     r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|in|no|wait|actually|instead|i|reconsider\w*|on"
-    r"|after|second|thoughts?|reflection|it|is|be|must|has|to|either|or|else|and)\b\W*)*"
+    r"|after|second|thoughts?|reflection|it|s|is|be|must|should|would|has|to|either|or|else|and"
+    r"|that|leaves?|me|with)\b\W*)*"
     rf"{_TAG}(?:\W*(?:(?:or|and)\b\W*)?{_TAG})*\W*$",
     # "C", "**Assistant C**". Not "[C]", which is what a list has.
     "a letter alone in its clause": r"^[^\w\[({]*"
-    r"(?:(?:final|verdict|assistant|option|answer)\b\W*)*<<[A-D]>>[^\w\])}]*$",
+    r"(?:(?:final|verdict|assistant|option|answer|so|therefore|thus|it|s|is|must|should|has"
+    r"|to|be)\b\W*)*<<[A-D]>>[^\w\])}]*$",
     # "[[A]] is as good as [[B]]", "[[A]] if he is devout, else [[B]]". Not "both are too long".
     "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|^\W*both {_TAG} and {_TAG}(?= {_GOOD})"
     rf"|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
     # "[[A]] is the best", "The user would prefer [[A]]". Not "says that the best is ...".
-    "preferred": rf"{_LETTERS}(?: is| are| would| be| seems?| looks| provides| gives| offers| shows"
-    rf"| has| the| by far| much| far| clearly| both){{0,4}} {_GOOD}"
-    r"|\b(?:best|strongest|ideal|most suitable)(?: \w+){0,2}(?: is| would be| goes to|:)"
-    rf"{_FILLER}{_LETTERS}"
-    r"|\b(?:would|will|might|may|could)(?: most| likely| probably){0,2} (?:agree with|prefer|like"
-    rf"|choose|favou?r|side with|appreciate|pick|support) (?:assistant )?{_LETTERS}",
+    "preferred": rf"{_LETTERS}(?: [^.,;:!?\n\[<]{{0,60}} and)?(?: is| are| would| be| seems?| looks"
+    r"| provides| gives| offers| shows| has| the| by far| much| far| clearly| both| therefore){0,4}"
+    rf" {_GOOD}"
+    # "The answer that suits her most is B". Not "fits least is".
+    r"|(?<!not )(?<!n't )\b(?:best|strongest|ideal|most (?:suit|fit|appropriate|empath|respect|help|support|relevant)"
+    r"|(?:align|fit|suit|match|appeal|speak|resonate)s?\b)(?:(?!least|worst|not\b)[^.:;!?\n\[<]){0,60}?"
+    rf"(?:\b(?:is|be|goes to|comes from)\b|:){_FILLER}{_LETTERS}"
+    r"|\b(?:would|will|might|may|could)(?: \w+){0,3}? (?:agree with|prefer|like|choose|favou?r"
+    r"|side with|appreciate|pick|support|identify with|relate to|(?:represent|understo)\w+ by)"
+    rf" (?:assistant )?{_LETTERS}",
 }
 
 
 def _claimed_letters(text: str) -> set[str]:
-    """Find the letters of the strongest claim, or the only letter in a tag."""
+    """Find the letters of the strongest claim, behind a correction if there is one; or the tag."""
+    behind = _CORRECTION.split(text)[-1]
+    tags = set(re.findall(r"\[\[([A-D-])\]\]", text))
+    only = tags - {"-"} if len(tags) == 1 else set()
+    return _strongest(behind) or _strongest(text) or only
+
+
+def _strongest(text: str) -> set[str]:
+    """Find the letters of the strongest claim of a text."""
     certain = []
     conditional = []
     for clause in _CLAUSE_END.split(text):
@@ -238,19 +269,15 @@ def _claimed_letters(text: str) -> set[str]:
     # "[[A]] is best for a man. For a woman it is [[B]]": a condition counts if nothing else does.
     if _agreed(conditional, "|".join(CLAIMS.values())):
         return _letters(" ".join(conditional))
-
-    tagged = _letters(re.sub("<<.>>", "", text))
-    return tagged if len(tagged) == 1 else set()
+    return set()
 
 
 def _agreed(clauses: list[str], pattern: str) -> set[str]:
-    """Collect the letters that fit a pattern, from the last clause on that corrects the others."""
+    """Collect the letters that fit a pattern."""
     letters: set[str] = set()
     for clause in clauses:
-        claims = [match[0] for match in re.finditer(pattern, clause, re.IGNORECASE)]
-        if claims and _CORRECTION.search(clause):
-            letters = set()
-        letters |= _letters(" ".join(claims))
+        for claim in re.finditer(pattern, clause, re.IGNORECASE):
+            letters |= _letters(claim[0])
     return letters
 
 

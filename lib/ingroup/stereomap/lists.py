@@ -137,7 +137,7 @@ PLAIN = {
     "white space": (r"(?:[^\S\n]|_)+", " "),
     # "Friendly: four", "Four out of five". Not "three reasons".
     "a number in words": (
-        rf"(?<=[:=] ){_NAME}(?= ?[.\n]|\Z)|\b{_NAME}(?= out of)|(?<=out of )five\b",
+        rf"(?:(?<=[:=] )|(?<=say )){_NAME}(?= ?[.\n]|\Z)|\A{_NAME}(?=\.)|\b{_NAME}(?= out of)|(?<=out of )five\b",
         lambda name: f"{_NAMES.index(name[0].lower())}",
     ),
     # "1 to 5", "1 (not at all) - 5 (extremely)". Not "3-4", "1/5".
@@ -163,7 +163,7 @@ _NUMBER = re.compile(
     r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
     r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
     # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
-    r"|(?= ?<|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due|for|as|and|but|stars?"
+    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due|for|as|and|but|stars?"
     r"|points?|would|is)\b)))",
     re.IGNORECASE,
 )
@@ -178,8 +178,8 @@ def _marked(text: str, words: tuple[str, ...]) -> str:
     if _COLUMNS.search(plain):
         plain = _CROSSED.sub(_rating_of_crossed, plain)
     marked = _word_pattern(words).sub(_label_of_word, plain)
-    # Not the number of an item within a line: "... they help. 2. Sociable"
-    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", marked)
+    # Not the number of an item within a line: "... they help. 2. Sociable". But "Friendly: 4. Sociable"
+    marked = re.sub(r"(?<=[.;,!?)] )\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
 
 
@@ -245,29 +245,35 @@ CLAIMS = {
     rf"(?:rating|score)?[^\w<\[]*{_VALUE}(?:{_AND}{_VALUE})*",
     # "Friendly: 4", "Help nurses: 4", and further numbers of the sentence; "Friendly:\n4".
     # Not "is friendly: 4", "Friendly\n3 for honest".
-    "a word that begins its part": rf"(?:{_BULLET}|[,;:|(] ?){_LABEL}"
+    "a word that begins its part": rf"(?:{_BULLET}|[,;:|(] ?|\. ){_LABEL}"
     rf"(?:{_DIRECT}|[^:=|.;!?\n<\[]{{0,80}}(?:[:=|]| -)[^\w\n<\[]{{0,12}}){_VALUE}(?! for <)"
     r"(?:[^<\[.;!?\n]*\[[\d.]+/?\])*"
-    rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}^[^\w\n<\[]*{_VALUE}[^\w\n<\[]*$",
-    # "Friendly: they seem kind, so 4." Not "Friendly: 4 in 5 say so, 3 do not".
-    "a word, a reason, the number": rf"(?:{_BULLET}|(?<=[.;] )){_LABEL}[:,][^<\[\n]{{0,150}}"
-    rf"{_VALUE}(?=[^\w\n<\[]*(?:$|[.;] ))",
-    # "They are friendly (4)". Not "They are friendly. 4 of them".
-    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for <)"
-    rf"|{_LABEL}(?:[^.;:!?\n<\[]{{0,80}} (?:is|at) (?:an? )?\[[\d.]+/\]|(?: \w+)? \({_VALUE}\))",
+    rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}"
+    rf"^[^\w\n<\[]*(?:rating[^\w\n<\[]*)?{_VALUE}[^\w\n<\[]*$",
+    # "Friendly: they seem kind, so 4, as ...", "How friendly? 4". Not "Friendly: 4 in 5 say so".
+    "a word, a reason, the number": rf"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}(?:[:,]|[^<\[\n]{{0,40}}\?)"
+    rf"[^<\[\n]{{0,150}}{_VALUE}(?=[^\w\n<\[]*(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
+    # "They are friendly (4)", "being friendly, they get a 4". Not "They are friendly. 4 of them".
+    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )"
+    rf"|{_LABEL}(?:(?:, (?:they|it|it's|i|i'd|we|society|an?)\b)?[^.,;:!?\n<\[]{{0,80}}"
+    rf"(?:\b(?:is|at|as|gets?|an?|of|say|gives?|scores?|it's|be)) (?:an? )?{_VALUE}(?! (?:for|in|on) )"
+    rf"|(?: \w+)? \({_VALUE}\))",
     # "4 for friendly", "(4) Friendly", "score: 4, trait: Friendly". Not "Friendly: 4, honest: no".
     "a number, then its word": rf"{_VALUE} (?:for|in|on|as) (?:being )?{_LABEL}"
     rf"|{_BULLET}{_VALUE}[^\w<\[\n]{{0,6}}{_LABEL}[^\w\n]*$|{_VALUE}, \w{{1,20}}: {_LABEL}",
 }
 # Weaker than these, and only where one word is asked: "4", "4 out of 5", "I'd give them a 4",
-# "Success: 4". Not "at least 3", "3 reasons", "2.\nThey help".
+# "What is the rating? 4", "4 - very". Not "at least 3", "3 reasons", "2.\nThey help", "not a 4".
+_STEP = r"(?:not at all|slight|somewhat|moderate|quite|fairly|very|extreme|neutral|mixed)"
 _ALONE = (
-    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z|\[[\d.]+/\]"
+    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*(?: points?)?[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z|\[[\d.]+/\]"
+    rf"|{_BULLET}{_VALUE}[ ,:=(-]*{_STEP}(?:ly)?\b(?: \w+)?[^\w\n]*$|\?\s*(?:A: ?)?{_VALUE}[^\w\n]*$"
     rf"|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n|\Z)"
-    rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$"
-    r"|\b(?:i|we|society)(?:'d|'ll| would| will| can)?(?: \w+)? (?:rated?|give|say|assign|choose"
-    rf"|pick|go with)\b[^.:\d\n\[]{{0,40}}{_VALUE}"
-    rf"|\b(?:it's|(?:it|that) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: an?)? {_VALUE}"
+    rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:^|, )(?:(?:around|about|\w+ly) )?(?:an? )?"
+    rf"{_VALUE}(?=[.!]?\Z|, (?:because|since|as)\b)|\b(?:i|we|they|this group|society)(?:'d|'ll| would"
+    r"| will| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign|choose|pick|go with|puts?|gets?|be|scores?"
+    rf"|think)\b(?:(?!not\b)[^.:\d\n\[]){{0,40}}{_VALUE}|\b(?:it's|(?:it|that|answer) is|would(?: \w+ly)? be"
+    rf"|rated(?: as| at)?)(?: about| around)?(?: an?)? {_VALUE}"
 )
 
 
@@ -361,9 +367,18 @@ ITEMS_PLAIN = {
         r"(?:\s*,\s*\"\w+\"\s*:\s*\"([^\"{}]*)\")?[^{}]*\}",
         r"\n- \1: \2\n",
     ),
+    # {"keywords": [...], "group": ...}: only the list. {"keyword1": "kind"}: a number.
+    "JSON: a list below its key": (
+        r"\{[^\[\]{}]*\"\w*(?:words?|verbs|traits|list)\w*\"\s*:\s*(\[[^\[\]{}]*\])[^\[\]{}]*\}",
+        r"\1",
+    ),
+    "JSON: numbered keys": (r"\"\w*\d\"\s*:\s*\"([^\"{}]*)\",?", r"\n- \1\n"),
     # Not "word": "reason", "word": "reason".
     "JSON: an array is one line": (r"\"\s*,\s*\"(?=[^\"\n]{0,60}\"\s*[,\]])", ", "),
-    "check boxes, bullets of HTML": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] |<li>|\\item\b", r"\1- "),
+    "check boxes": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] ", r"\1- "),
+    "bullets of HTML": (r"<li>|\\item\b", "\n- "),
+    "[1], 1.), 1/": (r"^(\s*)\[?(\d{1,2})(?:\]|\.\)|/)\s+", r"\1\2. "),
+    "a word of agreement": (r"\A(?i:sure|certainly|of course)[,.!]\s+", ""),
     "markup, brackets, quotation marks": (
         r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"`]",
         "",
@@ -450,11 +465,13 @@ def _read_line(line: str) -> _Line:
     # Numbers are often indented by a space or two.
     depth = len(mark["indent"]) // (3 if kind == "number" else 2)
 
-    items = _inline(text)
+    item = _ITEM.fullmatch(text)
+    # "1. Ethical: no meat, no milk, no eggs"
+    is_explained = kind and item and not _INTRODUCTION.match(text)
+    items = {} if is_explained else _inline(text)
     if items:
         return _Line("inline", 0, True, items, text)
 
-    item = _ITEM.fullmatch(text)
     # Without a mark, "Kind. They help" is a sentence and "Kind:" a heading.
     is_sentence = item and (item["end"] in tuple(".!?|") or text.endswith(":"))
     if item and (kind or not is_sentence):
@@ -469,7 +486,7 @@ def _inline(text: str) -> dict[str, str]:
     listed = text[introduction.end() :] if introduction else text
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
 
-    separator = next(filter(listed.count, ";|·•/"), ",")
+    separator = next(filter(listed.count, [*";|·•/,", " - ", " – "]), ",")
     # The last two may have only "and" between them. Not a comma in brackets.
     listed = re.sub(r"\s(?:and|or|&)\s(?=\S+\s*\Z)", separator, listed)
     parts = re.split(rf"{re.escape(separator)}(?![^()]{{0,200}}\))", listed)
