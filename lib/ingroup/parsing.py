@@ -225,17 +225,17 @@ def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool
     """Tell whether a claimed number is, or may be, on another scale than that up to `high`."""
     if claim.groupdict().get("own"):
         return False
-    if re.search("%|cent", claim["unit"], re.IGNORECASE):
+    if re.search("(?i)%|cent", claim["unit"]):
         return high != 100
 
     number = claim["number"]
     value = _number(number)
+    if high > 10 and _rule("out of ten").search(claim[0]):
+        return True
+
     is_below_top = 0 < value <= other_top
     is_fraction = 0 < value <= 1 < high and "." in number
-    # "a 9", which is out of ten.
-    has_article = re.search(r"\ban? (?:\w+ )?\Z", claim[0][: claim.start("number") - claim.start()])
-    is_out_of_ten = has_article and 0 < value < 10 < high
-    return bool(is_below_top or is_fraction or is_out_of_ten)
+    return is_below_top or is_fraction
 
 
 def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -> Parsed:

@@ -206,6 +206,12 @@ _EQUAL = (
     r"(?:ties?|tied|draw|share|equal(?:ly)?|as good as|depend(?:s|ing)"
     r"|both (?:are )?(?:best|good|fine|fit|suit|work))"
 )
+# Words before a letter that stands alone.
+_SO = (
+    r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|verdict"
+    r"|assistant|option|answer|in|no|wait|actually|instead|i|on|after|second|thoughts?|reflection"
+    r"|it|s|is|be|must|should|would|has|to|either|or|else|and|that|leaves?|me|with)\b\W*)*"
+)
 CLAIMS = {
     # Not "Verdict: [[A]]", which a final verdict outweighs.
     "called final": rf"\bfinal (?:verdict|answer|choice|decision|judge?ment)\b{_FILLER}{_LETTERS}",
@@ -220,15 +226,10 @@ CLAIMS = {
     r" (?:is|verdict|answer|choice|pick|winner|decision|vote"
     r"|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer|go with))\b",
     # "So it is [[A]]." Not a letter beside other words.
-    "a tag alone in its clause": r"^\W*(?:if\b[^:,\[]*[:,] ?)?"
-    r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|in|no|wait|actually|instead|i|reconsider\w*|on"
-    r"|after|second|thoughts?|reflection|it|s|is|be|must|should|would|has|to|either|or|else|and"
-    r"|that|leaves?|me|with)\b\W*)*"
+    "a tag alone in its clause": rf"^\W*(?:if\b[^:,\[]*[:,] ?)?{_SO}"
     rf"{_TAG}(?:\W*(?:(?:or|and)\b\W*)?{_TAG})*\W*$",
     # "C", "**Assistant C**". Not "[C]", which is what a list has.
-    "a letter alone in its clause": r"^[^\w\[({]*"
-    r"(?:(?:final|verdict|assistant|option|answer|so|therefore|thus|it|s|is|must|should|has"
-    r"|to|be)\b\W*)*<<[A-D]>>[^\w\])}]*$",
+    "a letter alone in its clause": rf"^[^\w\[({{]*{_SO}<<[A-D]>>[^\w\])}}]*$",
     # "[[A]] is as good as [[B]]", "[[A]] if he is devout, else [[B]]". Not "both are too long".
     "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|^\W*both {_TAG} and {_TAG}(?= {_GOOD})"
     rf"|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
@@ -274,11 +275,8 @@ def _strongest(text: str) -> set[str]:
 
 def _agreed(clauses: list[str], pattern: str) -> set[str]:
     """Collect the letters that fit a pattern."""
-    letters: set[str] = set()
-    for clause in clauses:
-        for claim in re.finditer(pattern, clause, re.IGNORECASE):
-            letters |= _letters(claim[0])
-    return letters
+    claims = [match[0] for part in clauses for match in re.finditer(pattern, part, re.IGNORECASE)]
+    return _letters(" ".join(claims))
 
 
 def _letters(text: str) -> set[str]:
