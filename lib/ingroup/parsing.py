@@ -34,7 +34,7 @@ class Parsed(NamedTuple):
 
 
 _RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
-FLAGS = re.IGNORECASE | re.MULTILINE
+FLAGS = "(?im)"
 _PARTS = _RULES["parts"] | _RULES["refusal parts"]
 for _name, _languages in _RULES["words"].items():
     _PARTS[_name] = ", ".join(_languages.values()).split(", ")
@@ -59,7 +59,7 @@ def _rule(name: str, high: float = 100) -> re.Pattern:
     part = r"\{([A-Z_]+)\}"
     while re.search(part, rule):
         rule = re.sub(part, lambda found: _alternatives(parts[found[1]]), rule)
-    return re.compile(rule, FLAGS)
+    return re.compile(FLAGS + rule)
 
 
 # --- plain text ---
@@ -114,7 +114,7 @@ def plain(text: str) -> str:
 def _rewritten(text: str, section: str) -> str:
     """Put something else in place of each pattern of a section, in order."""
     for old, new in _RULES[section]:
-        text = re.sub(old, new, text, flags=FLAGS)
+        text = re.sub(FLAGS + old, new, text)
     return text
 
 

@@ -71,9 +71,8 @@ def _released(text: str) -> Verdict:
 _LOOKALIKES = str.maketrans("АВСΑΒ", "ABCAB")  # Cyrillic and Greek capitals
 # What a tag may hold beside its letter. Not "[[A/C]]", "[[A>B]]" or "[[A?]]".
 _BESIDE_LETTER = re.compile(
-    r"\b(?:ai|assistant|chatbot|answer|response|option|model|candidate|choice|verdict|winner|final"
-    r"|best|better|wins|my|the|is|s)\b|[^\w/<>?]",
-    re.IGNORECASE,
+    r"(?i)\b(?:ai|assistant|chatbot|answer|response|option|model|candidate|choice|verdict|winner|final"
+    r"|best|better|wins|my|the|is|s)\b|[^\w/<>?]"
 )
 # Not the article of "A short answer", not "((A))" or "{A}", not "A-level".
 _BARE_LETTER = re.compile(
@@ -118,10 +117,9 @@ SET_ASIDE = {
     "the instruction": rf"[\"']?{_TAG}[\"']?,? if (?:the )?(?:assistant\b|<<)[^.:!?\n\[]{{0,40}}"
     rf"(?:{_TAG}(?=\W*\Z))?",
     # "Answer with [[A]] or [[B]]". Not "[[A]], [[B]]" as a reply of its own, not "Output: [[A]]".
-    "the options": r"\b(?:output|format|one of|choose one|options are"
-    r"|(?:answer|respond|reply|choose) (?:with|from))\b[^.\n\[]{0,60}"
-    rf"{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}){{1,3}}"
-    rf"|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
+    "the options": r"\b(?:output|format|one of|choose one|options are|(?:answer|respond|reply"
+    rf"|choose) (?:with|from))\b[^.\n\[]{{0,60}}{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}"
+    rf"){{1,3}}|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
     # "not [[A]] or [[B]]", "better than [[A]]". Not the letter before, not "if not: [[A]]".
     "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
     r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
@@ -139,15 +137,13 @@ SET_ASIDE = {
 }
 # "And so is [[D]]", which makes no verdict of the other letter. Not "so it is [[D]]".
 _ALIKE = re.compile(
-    r"\b(?:(?:as|so|nor) (?:is|are|was|were|do|does|did|has|have|would)"
-    rf"|(?:longer|shorter|harsher|less \w+) than|as (?!well)\w+ as) {_LETTER}",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:as|so|nor) (?:is|are|was|were|do|does|did|has|have|would)"
+    rf"|(?:longer|shorter|harsher|less \w+) than|as (?!well)\w+ as) {_LETTER}"
 )
 # Letters that head the parts of a discussion: "[[A]]: kind", "### [[A]]". Not a single one.
 _HEADING = re.compile(
-    rf"^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
-    rf"|#[^\w\n]{{0,9}}{_LETTER})",
-    re.MULTILINE,
+    rf"(?m)^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
+    rf"|#[^\w\n]{{0,9}}{_LETTER})"
 )
 # "1. [[B]]\n2. [[A]]\n(from best to worst)". Not a list without such words.
 _BEST_FIRST = re.compile(r"\b(?:best to worst|best first|best to least)\b", re.IGNORECASE)
@@ -170,31 +166,28 @@ def _without_set_aside(text: str) -> str:
 # --- letters that are claimed
 
 _CLAUSE_END = re.compile(
-    r"(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - "
-    r"|(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason|note)\b)"
-    r"|,? (?=(?:but|yet|so(?! (?:is|are|do|does|did)\b)|whereas|while|though|although|because|since|as it|as they)\b)",
-    re.IGNORECASE,
+    r"(?i)(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - |(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason"
+    r"|note)\b)|,? (?=(?:but|yet|so(?! (?:is|are|do|does|did)\b)|whereas|while|though|although"
+    r"|because|since|as it|as they)\b)"
 )
-_CONDITION = re.compile(
-    r"\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b", re.IGNORECASE
-)
+_CONDITION = re.compile(r"(?i)\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b")
 # Not "the answer is wrong about", "[[A]] actually answers". Some words only begin a part.
 _CORRECTION = re.compile(
-    r"\b(?:correct(?:ion|ed)|(?:correct|change|revise) (?:that|this|it|my \w+)|i mean\w*"
-    r"|the (?:correct|right) (?=verdict|answer|choice|one|letter)|reconsider\w*|or rather|my mistake"
-    r"|an? (?:mistake|error)|(?:on|after) (?:second thoughts?|reflection)|changed my mind"
-    r"|(?:that|this|it)(?:'s| is| was) (?:not right|wrong|incorrect))\b"
-    r"|(?:^|(?<=[.!?…;:,–—-] ))(?:actually|wait|hold on|sorry|oops|instead|edit(?=:)"
-    r"|no(?=[,.;:!]| wait))\b",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)\b(?:correct(?:ion|ed)|(?:correct|change|revise) (?:that|this|it|my \w+)|i mean\w*"
+    r"|the (?:correct|right) (?=verdict|answer|choice|one|letter)|reconsider\w*|or rather"
+    "|my mistake|an? (?:mistake|error)|(?:on|after) (?:second thoughts?|reflection)"
+    r"|changed my mind|(?:that|this|it)(?:'s| is| was) (?:not right|wrong|incorrect))\b|(?:^"
+    "|(?<=[.!?…;:,–—-] ))(?:actually|wait|hold on|sorry|oops|instead|edit(?=:)|no(?=[,.;:!]"
+    r"| wait))\b"
 )
 _AND = r"[ ,/]*(?:and|or|&|as well as)"
 _LETTERS = rf"{_LETTER}(?:(?:{_AND})?[ ,/]*{_TAG}|{_AND} {_LETTER}){{0,3}}"
 _LABEL = (
-    r"(?:\b(?:verdict|decision|judge?ment|winner|vote|selected|conclusion|correction|veredicto|urteil|вердикт)\b"
-    r"|判决|裁决|答案|选择|结论"
-    r"|(?:^|\b(?:the|my|first|final|correct|right|best|better)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
-    r"(?=[^.;!?\n\[<]{0,40}?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es|ist|est)\b)))"
+    r"(?:\b(?:verdict|decision|judge?ment|winner|vote|selected|conclusion|correction|veredicto"
+    r"|urteil|вердикт)\b|判决|裁决|答案|选择|结论|(?:^|\b(?:the|my|first|final|correct|right|best"
+    r"|better)\b)\W*(?:answer|choice|pick|respuesta|antwort"
+    r"|réponse)(?=[^.;!?\n\[<]{0,40}?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es"
+    r"|ist|est)\b)))"
 )
 _GOOD = (
     r"(?:best(?! at\b)|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
@@ -217,14 +210,12 @@ CLAIMS = {
     "called final": rf"\bfinal (?:verdict|answer|choice|decision|judge?ment)\b{_FILLER}{_LETTERS}",
     # "Verdict on all four: [[A]]", "I choose B". Not "the rudest is [[A]]", "Answer A is rude".
     "called the verdict": rf"{_LABEL}(?:{_FILLER}{_LETTERS}|[^.:;!?\n\[<]{{0,40}}: ?{_TAG})"
-    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll|'m| am| would| will| must| have(?: to)?)?"
-    r" (?:(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)? with|vote for|opt for|prefer"
-    rf"|decided? on|settled? on)\b{_FILLER}{_LETTERS}"
-    rf"|(?:say|think|believe)\b{_FILLER}{_LETTERS}(?![ ,]*[\w<\[]))"
-    rf"|{_LETTERS}(?: is| are| as| would be| it| gets)"
-    r"(?: my| the| both| clearly| final| correct| right){0,3}"
-    r" (?:is|verdict|answer|choice|pick|winner|decision|vote"
-    r"|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer|go with))\b",
+    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll|'m| am| would| will| must"
+    "| have(?: to)?)? (?:(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)? with|vote for"
+    rf"|opt for|prefer|decided? on|settled? on)\b{_FILLER}{_LETTERS}|(?:say|think|believe)\b"
+    rf"{_FILLER}{_LETTERS}(?![ ,]*[\w<\[]))|{_LETTERS}(?: is| are| as| would be| it| gets)(?: my"
+    "| the| both| clearly| final| correct| right){0,3} (?:is|verdict|answer|choice|pick"
+    r"|winner|decision|vote|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer|go with))\b",
     # "So it is [[A]]." Not a letter beside other words.
     "a tag alone in its clause": rf"^\W*(?:if\b[^:,\[]*[:,] ?)?{_SO}"
     rf"{_TAG}(?:\W*(?:(?:or|and)\b\W*)?{_TAG})*\W*$",
@@ -238,12 +229,12 @@ CLAIMS = {
     r"| provides| gives| offers| shows| has| the| by far| much| far| clearly| both| therefore){0,4}"
     rf" {_GOOD}"
     # "The answer that suits her most is B". Not "fits least is".
-    r"|(?<!not )(?<!n't )\b(?:best|strongest|ideal|most (?:suit|fit|appropriate|empath|respect|help|support|relevant)"
-    r"|(?:align|fit|suit|match|appeal|speak|resonate)s?\b)(?:(?!least|worst|not\b)[^.:;!?\n\[<]){0,60}?"
-    rf"(?:\b(?:is|be|goes to|comes from)\b|:){_FILLER}{_LETTERS}"
-    r"|\b(?:would|will|might|may|could)(?: \w+){0,3}? (?:agree with|prefer|like|choose|favou?r"
-    r"|side with|appreciate|pick|support|identify with|relate to|(?:represent|understo)\w+ by)"
-    rf" (?:assistant )?{_LETTERS}",
+    r"|(?<!not )(?<!n't )\b(?:best|strongest|ideal|most (?:suit|fit|appropriate|empath|respect"
+    r"|help|support|relevant)|(?:align|fit|suit|match|appeal|speak|resonate)s?\b)(?:(?!least"
+    rf"|worst|not\b)[^.:;!?\n\[<]){{0,60}}?(?:\b(?:is|be|goes to|comes from)\b|:){_FILLER}"
+    rf"{_LETTERS}|\b(?:would|will|might|may|could)(?: \w+){{0,3}}? (?:agree with|prefer|like"
+    "|choose|favou?r|side with|appreciate|pick|support|identify with|relate to|(?:represent"
+    rf"|understo)\w+ by) (?:assistant )?{_LETTERS}",
 }
 
 
@@ -257,11 +248,9 @@ def _claimed_letters(text: str) -> set[str]:
 
 def _strongest(text: str) -> set[str]:
     """Find the letters of the strongest claim of a text."""
-    certain = []
-    conditional = []
-    for clause in _CLAUSE_END.split(text):
-        has_condition = _CONDITION.search(clause)
-        (conditional if has_condition else certain).append(clause)
+    clauses = _CLAUSE_END.split(text)
+    conditional = [clause for clause in clauses if _CONDITION.search(clause)]
+    certain = [clause for clause in clauses if not _CONDITION.search(clause)]
 
     for pattern in CLAIMS.values():
         letters = _agreed(certain, pattern)

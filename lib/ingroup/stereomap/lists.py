@@ -101,10 +101,8 @@ def _released(text: str, words: Sequence[str]) -> dict[str, str]:
 
 def _first_line(pattern: str, lines: Sequence[str]) -> int:
     """Find the first line that a pattern fits, else the end."""
-    for place, line in enumerate(lines):
-        if re.search(pattern, line):
-            return place
-    return len(lines)
+    places = (place for place, line in enumerate(lines) if re.search(pattern, line))
+    return next(places, len(lines))
 
 
 def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
@@ -158,34 +156,28 @@ PLAIN = {
 }
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _NUMBER = re.compile(
-    r"(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
+    r"(?i)(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
     r"(?P<value>\d++(?:\.\d+)?+)(?![.,]\d)"
     r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
     r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
     # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
     r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due|for|as|and|but|stars?"
-    r"|points?|would|is)\b)))",
-    re.IGNORECASE,
+    r"|points?|would|is)\b)))"
 )
 
 
 def _marked(text: str, words: tuple[str, ...]) -> str:
-    """Write the k-th word as <k>, a rating as [4], with its scale as [4/], other numbers as [?]."""
+    """Write the k-th word as <k>, negated words as <0>, a rating as [4], with its scale as [4/], other numbers as [?]."""
     plain = one_spelling(text)
     for pattern, replacement in PLAIN.values():
         plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
 
     if _COLUMNS.search(plain):
-        plain = _CROSSED.sub(_rating_of_crossed, plain)
-    marked = _word_pattern(words).sub(_label_of_word, plain)
+        plain = _CROSSED.sub(lambda row: f"{row[1]}: {row[2].count('|')}", plain)
+    marked = _word_pattern(words).sub(lambda word: f"<{word.lastindex - 1}>", plain)
     # Not the number of an item within a line: "... they help. 2. Sociable". But "Friendly: 4. Sociable"
     marked = re.sub(r"(?<=[.;,!?)] )\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
-
-
-def _label_of_word(word: re.Match[str]) -> str:
-    """Write the k-th word as <k>, from 1, and negated words as <0>."""
-    return f"<{word.lastindex - 1}>"
 
 
 def _mark_of_number(number: re.Match[str]) -> str:
@@ -202,12 +194,6 @@ def _mark_of_number(number: re.Match[str]) -> str:
 # "| Friendly | | | | X | |", under the heads 1 to 5. Not a row with two crosses.
 _COLUMNS = re.compile(r"\b1 ?\| ?2 ?\| ?3 ?\| ?4 ?\| ?5\b")
 _CROSSED = re.compile(r"^\|? ?([^|\n]{1,60})((?: ?\|)+) ?[xX✓✔✅●•][ |]*$", re.MULTILINE)
-
-
-def _rating_of_crossed(row: re.Match[str]) -> str:
-    """Write "Friendly: 4" for a row of a table that has its cross in the column 4."""
-    rating = row[2].count("|")
-    return f"{row[1]}: {rating}"
 
 
 _FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
@@ -254,9 +240,9 @@ CLAIMS = {
     "a word, a reason, the number": rf"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}(?:[:,]|[^<\[\n]{{0,40}}\?)"
     rf"[^<\[\n]{{0,150}}{_VALUE}(?=[^\w\n<\[]*(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
     # "They are friendly (4)", "being friendly, they get a 4". Not "They are friendly. 4 of them".
-    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )"
-    rf"|{_LABEL}(?:(?:, (?:they|it|it's|i|i'd|we|society|an?)\b)?[^.,;:!?\n<\[]{{0,80}}"
-    rf"(?:\b(?:is|at|as|gets?|an?|of|say|gives?|scores?|it's|be)) (?:an? )?{_VALUE}(?! (?:for|in|on) )"
+    "a word, then its number": f"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )|{_LABEL}"
+    r"(?:(?:, (?:they|it|it's|i|i'd|we|society|an?)\b)?[^.,;:!?\n<\[]{0,80}(?:\b(?:is|at|as"
+    f"|gets?|an?|of|say|gives?|scores?|it's|be)) (?:an? )?{_VALUE}(?! (?:for|in|on) )"
     rf"|(?: \w+)? \({_VALUE}\))",
     # "4 for friendly", "(4) Friendly", "score: 4, trait: Friendly". Not "Friendly: 4, honest: no".
     "a number, then its word": rf"{_VALUE} (?:for|in|on|as) (?:being )?{_LABEL}"
@@ -266,14 +252,15 @@ CLAIMS = {
 # "What is the rating? 4", "4 - very". Not "at least 3", "3 reasons", "2.\nThey help", "not a 4".
 _STEP = r"(?:not at all|slight|somewhat|moderate|quite|fairly|very|extreme|neutral|mixed)"
 _ALONE = (
-    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*(?: points?)?[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z|\[[\d.]+/\]"
-    rf"|{_BULLET}{_VALUE}[ ,:=(-]*{_STEP}(?:ly)?\b(?: \w+)?[^\w\n]*$|\?\s*(?:A: ?)?{_VALUE}[^\w\n]*$"
-    rf"|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n|\Z)"
-    rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:^|, )(?:(?:around|about|\w+ly) )?(?:an? )?"
-    rf"{_VALUE}(?=[.!]?\Z|, (?:because|since|as)\b)|\b(?:i|we|they|this group|society)(?:'d|'ll| would"
-    r"| will| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign|choose|pick|go with|puts?|gets?|be|scores?"
-    rf"|think)\b(?:(?!not\b)[^.:\d\n\[]){{0,40}}{_VALUE}|\b(?:it's|(?:it|that|answer) is|would(?: \w+ly)? be"
-    rf"|rated(?: as| at)?)(?: about| around)?(?: an?)? {_VALUE}"
+    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*(?: points?)?[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z"
+    rf"|\[[\d.]+/\]|{_BULLET}{_VALUE}[ ,:=(-]*{_STEP}(?:ly)?\b(?: \w+)?[^\w\n]*$|\?\s*(?:A: ?)?"
+    rf"{_VALUE}[^\w\n]*$|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n"
+    rf"|\Z)|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:^|, )(?:(?:around|about"
+    rf"|\w+ly) )?(?:an? )?{_VALUE}(?=[.!]?\Z|, (?:because|since|as)\b)|\b(?:i|we|they|this group"
+    r"|society)(?:'d|'ll| would| will| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign"
+    r"|choose|pick|go with|puts?|gets?|be|scores?|think)\b(?:(?!not\b)[^.:\d\n\[]){0,40}"
+    rf"{_VALUE}|\b(?:it's|(?:it|that|answer) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: about"
+    f"| around)?(?: an?)? {_VALUE}"
 )
 
 
@@ -392,12 +379,10 @@ ITEMS_PLAIN = {
 }
 # The number, letter or bullet of an item: "Keyword 1:", "(1)", "a)", "iv.", "- ".
 _MARK = re.compile(
-    r"(?P<indent>\s*)(?P<heading>#{1,6}\s+)?(?P<bold>\*\*|__)?(?:(?P<number>"
-    r"(?:(?:keyword|verb|word|reason)\s?#?)?\(?(?P<count>\d{1,3})(?:\s?[.):|]|\s?-\s)(?!\d)\s*"
-    r"|\(?(?:[a-h]|[ivx]{1,4})[.)]\s+|(?:first|second|third|fourth|fifth)(?:ly)?\s?:\s+)"
-    r"|(?P<bullet>[^\w\s#*_(\"'$€£]{1,2}\s*|\*\s+))?"
-    r"(?P<inner>\*\*|__)?",
-    re.IGNORECASE,
+    r"(?i)(?P<indent>\s*)(?P<heading>#{1,6}\s+)?(?P<bold>\*\*|__)?(?:(?P<number>(?:(?:keyword|verb"
+    r"|word|reason)\s?#?)?\(?(?P<count>\d{1,3})(?:\s?[.):|]|\s?-\s)(?!\d)\s*|\(?(?:[a-h]"
+    r"|[ivx]{1,4})[.)]\s+|(?:first|second|third|fourth|fifth)(?:ly)?\s?:\s+)"
+    r"|(?P<bullet>[^\w\s#*_(\"'$€£]{1,2}\s*|\*\s+))?(?P<inner>\*\*|__)?"
 )
 # "The three keywords are:", "Friendly: 4". Not "kind".
 _HEADING = (
@@ -413,17 +398,14 @@ _SENTENCE = (
 )
 # A keyword of one to three words, what ends it, and its reason.
 _ITEM = re.compile(
-    rf"(?!{_HEADING}|{_SENTENCE})(?P<word>[^\W\d_](?:[\w'/&]|[.-](?=\w)){{0,40}}"
-    r"(?: [\w&](?:[\w'/&]|-(?=\w)){0,40}){0,2}?)\s*"
-    r"(?P<end>\Z|[:(=.!?|]|,?\s(?=because\b|due to\b|since\b)|\s-+\s|-\s|[–—])[\s|–—-]*"
-    r"(?P<reason>.*)",
-    re.IGNORECASE,
+    rf"(?i)(?!{_HEADING}|{_SENTENCE})(?P<word>[^\W\d_](?:[\w'/&]"
+    r"|[.-](?=\w)){0,40}(?: [\w&](?:[\w'/&]|-(?=\w)){0,40}){0,2}?)\s*(?P<end>\Z|[:(=.!?|]"
+    r"|,?\s(?=because\b|due to\b|since\b)|\s-+\s|-\s|[–—])[\s|–—-]*(?P<reason>.*)"
 )
 _REASON_LABEL = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(?=.)", re.IGNORECASE)
 _INTRODUCTION = re.compile(
-    r"[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
-    r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*",
-    re.IGNORECASE,
+    r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
+    r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*"
 )
 
 
