@@ -60,9 +60,8 @@ def _released(text: str) -> Verdict:
         return Verdict("", "unparsable")
 
     # The released search stops at the letter whose last tag comes first.
-    last_place = {}
-    for place, letter in enumerate(re.findall(r"\[\[([A-Z])\]\]", run[0])):
-        last_place[letter] = place
+    letters = re.findall(r"\[\[([A-Z])\]\]", run[0])
+    last_place = {letter: place for place, letter in enumerate(letters)}
     return Verdict(min(last_place, key=last_place.__getitem__), "ok")
 
 
@@ -124,9 +123,6 @@ SET_ASIDE = {
     "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
     r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
     rf"\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
-    # "I change my verdict from [[A]] to [[B]]"
-    "the former verdict": rf"\bfrom {_TAG}(?= to\b)",
-    "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
     # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
     "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
     r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh"
@@ -146,7 +142,6 @@ _HEADING = re.compile(
     rf"|#[^\w\n]{{0,9}}{_LETTER})"
 )
 # "1. [[B]]\n2. [[A]]\n(from best to worst)". Not a list without such words.
-_BEST_FIRST = re.compile(r"\b(?:best to worst|best first|best to least)\b", re.IGNORECASE)
 _LATER_RANK = re.compile(rf"^[^\w\n]{{0,5}}[2-4][.)] ?{_LETTER}", re.MULTILINE)
 
 
@@ -155,7 +150,7 @@ def _without_set_aside(text: str) -> str:
     headings = _HEADING.findall(text)
     if len(_letters(" ".join(headings))) > 1:
         text = _HEADING.sub(" ", text)
-    if _BEST_FIRST.search(text):
+    if re.search(r"(?i)\bbest (?:to worst|first|to least)\b", text):
         text = _LATER_RANK.sub(" ", text)
     text = _ALIKE.sub("[[-]]", text)
     for pattern in SET_ASIDE.values():
@@ -196,8 +191,7 @@ _GOOD = (
     r"|respectful|relevant|balanced))\b"
 )
 _EQUAL = (
-    r"(?:ties?|tied|draw|share|equal(?:ly)?|as good as|depend(?:s|ing)"
-    r"|both (?:are )?(?:best|good|fine|fit|suit|work))"
+    r"(?:tie[sd]?|draw|share|equal|as good as|depend|both (?:are )?(?:best|good|fine|fit|suit))"
 )
 # Words before a letter that stands alone.
 _SO = (

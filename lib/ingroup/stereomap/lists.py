@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import yaml
 
 from ingroup import paths
-from ingroup.parsing import is_refusal, one_spelling
+from ingroup.parsing import FLAGS, is_refusal, one_spelling
 
 
 class Ratings(NamedTuple):
@@ -50,7 +50,7 @@ def parse_ratings(
     reads a rating alone from the first line with a number. "3-4" is 3, "Overall: 4/5" is 5, and 85
     stays. A reply without any rating is "refused".
     """
-    text = text if isinstance(text, str) else ""
+    text = text or ""
     if rule == "released":
         read = _released(text, words)
         without_any = "refused"
@@ -115,12 +115,10 @@ def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
 # --- marks for words and numbers
 
 _NAMES = ["zero", "one", "two", "three", "four", "five"]
-_NAME = f"(?:{'|'.join(_NAMES[1:])})"
+_NAME = "(?:one|two|three|four|five)"
 _MEANING = r" ?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^\d\n|]{1,40}?)"
 # Each pattern with what takes its place, in this order.
 PLAIN = {
-    "JSON: an object is one line": (r"(?<=[{,\d\"])\s*\n\s*(?=[\"}])", " "),
-    "JSON: two objects are two lines": (r"\}\s*,\s*\{", "\n"),
     # "**Friendly: 2** Many say so".
     "bold ends a part": (r"(?<=: \d)[*_]{2}(?= (?-i:[A-Z]))", ";"),
     # "Friendly: < 3", "at least 3". Not "> 4", a quotation.
@@ -135,7 +133,8 @@ PLAIN = {
     "white space": (r"(?:[^\S\n]|_)+", " "),
     # "Friendly: four", "Four out of five". Not "three reasons".
     "a number in words": (
-        rf"(?:(?<=[:=] )|(?<=say )){_NAME}(?= ?[.\n]|\Z)|\A{_NAME}(?=\.)|\b{_NAME}(?= out of)|(?<=out of )five\b",
+        rf"(?:(?<=[:=] )|(?<=say )){_NAME}(?= ?[.\n]|\Z)|\A{_NAME}(?=\.)|\b{_NAME}(?= out of)"
+        r"|(?<=out of )five\b",
         lambda name: f"{_NAMES.index(name[0].lower())}",
     ),
     # "1 to 5", "1 (not at all) - 5 (extremely)". Not "3-4", "1/5".
@@ -146,36 +145,32 @@ PLAIN = {
     ),
     # "1 = not at all, 2 = slightly". Not "Friendly = 4".
     "its steps": (r"(?<![\w.,/=])[1-5] ?=[^\d\n=]{1,40}(?:[1-5] ?=[^\d\n=]{1,40}){1,4}", " "),
-    # "a 5-point scale", "on a scale of 5". Not "4 out of 5".
-    "its length": (r"\b(?:5|five)[ -]point\b|(?<!\d )\b(?:out|scale) of 5\b", " "),
     # "2. Friendly: 4", "a) Friendly: 4". Not "(4) Friendly", "3." alone.
     "the number of an item": (r"^[^\w\n(]*(?:\d{1,3}|[a-h])[.)](?: (?=\D)|(?=[a-z]))", " "),
     # Not "4,3,2", "4, 3".
     "a decimal comma": (r"(?<![\d,.])(\d),(\d)(?![\d,.])", r"\1.\2"),
-    "a range in words": (r"between (\d) and (\d)", r"\1-\2"),
 }
-_FLAGS = re.IGNORECASE | re.MULTILINE
 _NUMBER = re.compile(
     r"(?i)(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
     r"(?P<value>\d++(?:\.\d+)?+)(?![.,]\d)"
     r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
     r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
     # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
-    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due|for|as|and|but|stars?"
-    r"|points?|would|is)\b)))"
+    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due"
+    r"|for|as|and|but|stars?|points?|would|is)\b)))"
 )
 
 
 def _marked(text: str, words: tuple[str, ...]) -> str:
-    """Write the k-th word as <k>, negated words as <0>, a rating as [4], with its scale as [4/], other numbers as [?]."""
+    """Write the k-th word as <k>, a negated one as <0>, and numbers as [4], [4/] or [?]."""
     plain = one_spelling(text)
     for pattern, replacement in PLAIN.values():
-        plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
+        plain = re.sub(FLAGS + pattern, replacement, plain)
 
     if _COLUMNS.search(plain):
         plain = _CROSSED.sub(lambda row: f"{row[1]}: {row[2].count('|')}", plain)
     marked = _word_pattern(words).sub(lambda word: f"<{word.lastindex - 1}>", plain)
-    # Not the number of an item within a line: "... they help. 2. Sociable". But "Friendly: 4. Sociable"
+    # The number of an item within a line, "... they help. 2. Sociable". Not "Friendly: 4. Honest".
     marked = re.sub(r"(?<=[.;,!?)] )\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
 
@@ -187,8 +182,7 @@ def _mark_of_number(number: re.Match[str]) -> str:
     has_other_scale = number["scale"] and number["top"] != "5"
     if number["minus"] or number["range"] or has_other_scale or not is_on_scale:
         return "[?]"
-    end = "/]" if number["scale"] else "]"
-    return f"[{value}{end}"
+    return f"[{value}/]" if number["scale"] else f"[{value}]"
 
 
 # "| Friendly | | | | X | |", under the heads 1 to 5. Not a row with two crosses.
@@ -202,7 +196,7 @@ _FORMS["Rating"] = ["overall rating", "overall", "ratings", "score"]
 _NEGATION = r"(?:(?:not|less|least|non|never|hardly|low|lack of)[ -](?:at all |very )?|un|in|dis)"
 
 
-@lru_cache(maxsize=64)
+@lru_cache
 def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Compile a pattern with a group for negated words, and a group for each word."""
     patterns = []
@@ -237,8 +231,9 @@ CLAIMS = {
     rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}"
     rf"^[^\w\n<\[]*(?:rating[^\w\n<\[]*)?{_VALUE}[^\w\n<\[]*$",
     # "Friendly: they seem kind, so 4, as ...", "How friendly? 4". Not "Friendly: 4 in 5 say so".
-    "a word, a reason, the number": rf"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}(?:[:,]|[^<\[\n]{{0,40}}\?)"
-    rf"[^<\[\n]{{0,150}}{_VALUE}(?=[^\w\n<\[]*(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
+    "a word, a reason, the number": rf"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}"
+    rf"(?:[:,]|[^<\[\n]{{0,40}}\?)[^<\[\n]{{0,150}}{_VALUE}(?=[^\w\n<\[]*"
+    r"(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
     # "They are friendly (4)", "being friendly, they get a 4". Not "They are friendly. 4 of them".
     "a word, then its number": f"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )|{_LABEL}"
     r"(?:(?:, (?:they|it|it's|i|i'd|we|society|an?)\b)?[^.,;:!?\n<\[]{0,80}(?:\b(?:is|at|as"
@@ -292,7 +287,7 @@ def _claims(marked: str, n_words: int) -> Iterator[tuple[int, str]]:
         patterns.append(_ALONE)
 
     for rank, pattern in enumerate(patterns):
-        claims = [match[0] for match in re.finditer(pattern, marked, _FLAGS)]
+        claims = [match[0] for match in re.finditer(FLAGS + pattern, marked)]
         # "1 - Friendly, 2 - Sociable" numbers a list.
         numbers = re.findall(r"^[^<\[]*\[(\d)\]", "\n".join(claims), re.MULTILINE)
         is_numbered = "".join(numbers) == "123456789"[: len(claims)]
@@ -334,7 +329,7 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     keyword has one to three words, up to a colon, dash, bracket or the end. Its reason follows in
     the line or below.
     """
-    text = text if isinstance(text, str) else ""
+    text = text or ""
     lines = [_read_line(line) for line in _item_lines(text)]
     lists = _lists(lines)
     if not lists:
@@ -365,7 +360,6 @@ ITEMS_PLAIN = {
     "check boxes": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] ", r"\1- "),
     "bullets of HTML": (r"<li>|\\item\b", "\n- "),
     "[1], 1.), 1/": (r"^(\s*)\[?(\d{1,2})(?:\]|\.\)|/)\s+", r"\1\2. "),
-    "a word of agreement": (r"\A(?i:sure|certainly|of course)[,.!]\s+", ""),
     "markup, brackets, quotation marks": (
         r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"`]",
         "",
@@ -393,8 +387,7 @@ _HEADING = (
     r"|[^\W\d][^\d:=\n]{0,60}[:=]\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out of \d+)?\W*(?:\Z|[^\w\s%])"
 )
 _SENTENCE = (
-    r"(?:because|due to|since|as|they|this|these|there|it|i|we"
-    r"|people (?:are|do|have|say|see|think))\b"
+    r"(?:because|due to|since|as|they|this|these|there|it|i|we|people (?:are|do|have|see|think))\b"
 )
 # A keyword of one to three words, what ends it, and its reason.
 _ITEM = re.compile(
@@ -404,7 +397,7 @@ _ITEM = re.compile(
 )
 _REASON_LABEL = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(?=.)", re.IGNORECASE)
 _INTRODUCTION = re.compile(
-    r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
+    r"(?i)\A[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
     r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*"
 )
 
@@ -424,9 +417,9 @@ def _item_lines(text: str) -> list[str]:
     # The number of an item may be a keycap or stand in a circle.
     plain = one_spelling(re.sub(r"([①-⑨]|\d\ufe0f?\u20e3)", r"\1. ", text))
     for pattern, replacement in ITEMS_PLAIN.values():
-        plain = re.sub(pattern, replacement, plain, flags=re.MULTILINE)
-    if re.search(r"^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain, _FLAGS):
-        plain = re.sub(r"^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain, flags=re.MULTILINE)
+        plain = re.sub(FLAGS + pattern, replacement, plain)
+    if re.search(r"(?im)^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain):
+        plain = re.sub(r"(?m)^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain)
 
     lines = []
     for line in plain.splitlines():
@@ -464,8 +457,9 @@ def _read_line(line: str) -> _Line:
 
 def _inline(text: str) -> dict[str, str]:
     """Read keywords with one separator between them, up to the end of the sentence."""
-    introduction = _INTRODUCTION.match(text)
-    listed = text[introduction.end() :] if introduction else text
+    listed = _INTRODUCTION.sub("", text)
+    # Two parts without an introduction may be any sentence with a comma.
+    n_least = 3 if listed == text else 2
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
 
     separator = next(filter(listed.count, [*";|·•/,", " - ", " – "]), ",")
@@ -480,8 +474,6 @@ def _inline(text: str) -> dict[str, str]:
             return {}
         word = item["word"].lower()
         items[word] = item["reason"].strip(" )")
-    # Two parts without an introduction may be any sentence with a comma.
-    n_least = 2 if introduction else 3
     return items if len(items) >= n_least else {}
 
 
