@@ -34,7 +34,7 @@ class Parsed(NamedTuple):
 
 
 _RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
-FLAGS = re.IGNORECASE | re.MULTILINE
+FLAGS = "(?im)"
 _PARTS = _RULES["parts"] | _RULES["refusal parts"]
 for _name, _languages in _RULES["words"].items():
     _PARTS[_name] = ", ".join(_languages.values()).split(", ")
@@ -59,7 +59,7 @@ def _rule(name: str, high: float = 100) -> re.Pattern:
     part = r"\{([A-Z_]+)\}"
     while re.search(part, rule):
         rule = re.sub(part, lambda found: _alternatives(parts[found[1]]), rule)
-    return re.compile(rule, FLAGS)
+    return re.compile(FLAGS + rule)
 
 
 # --- plain text ---
@@ -114,7 +114,7 @@ def plain(text: str) -> str:
 def _rewritten(text: str, section: str) -> str:
     """Put something else in place of each pattern of a section, in order."""
     for old, new in _RULES[section]:
-        text = re.sub(old, new, text, flags=FLAGS)
+        text = re.sub(FLAGS + old, new, text)
     return text
 
 
@@ -225,11 +225,14 @@ def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool
     """Tell whether a claimed number is, or may be, on another scale than that up to `high`."""
     if claim.groupdict().get("own"):
         return False
-    if re.search("%|cent", claim["unit"], re.IGNORECASE):
+    if re.search("(?i)%|cent", claim["unit"]):
         return high != 100
 
     number = claim["number"]
     value = _number(number)
+    if high > 10 and _rule("out of ten").search(claim[0]):
+        return True
+
     is_below_top = 0 < value <= other_top
     is_fraction = 0 < value <= 1 < high and "." in number
     return is_below_top or is_fraction

@@ -60,9 +60,8 @@ def _released(text: str) -> Verdict:
         return Verdict("", "unparsable")
 
     # The released search stops at the letter whose last tag comes first.
-    last_place = {}
-    for place, letter in enumerate(re.findall(r"\[\[([A-Z])\]\]", run[0])):
-        last_place[letter] = place
+    letters = re.findall(r"\[\[([A-Z])\]\]", run[0])
+    last_place = {letter: place for place, letter in enumerate(letters)}
     return Verdict(min(last_place, key=last_place.__getitem__), "ok")
 
 
@@ -71,14 +70,13 @@ def _released(text: str) -> Verdict:
 _LOOKALIKES = str.maketrans("АВСΑΒ", "ABCAB")  # Cyrillic and Greek capitals
 # What a tag may hold beside its letter. Not "[[A/C]]", "[[A>B]]" or "[[A?]]".
 _BESIDE_LETTER = re.compile(
-    r"\b(?:ai|assistant|chatbot|answer|response|option|model|candidate|choice|verdict|winner|final"
-    r"|best|better|wins|my|the|is|s)\b|[^\w/<>?]",
-    re.IGNORECASE,
+    r"(?i)\b(?:ai|assistant|chatbot|answer|response|option|model|candidate|choice|verdict|winner|final"
+    r"|best|better|wins|my|the|is|s)\b|[^\w/<>?]"
 )
 # Not the article of "A short answer", not "((A))" or "{A}", not "A-level".
 _BARE_LETTER = re.compile(
     r"(?<![\w({<'-])(?<!\[\[)\(?([B-D]|A(?! (?!is\b|wins\b|because\b|since\b|as\b)[a-z]))\)?"
-    r"(?:'s (?:answer|response)\b)?(?![\w)}>'-])(?!\]\])"
+    r"(?:'s(?: (?:answer|response)\b|(?=\.)))?(?![\w)}>'-])(?!\]\])"
 )
 
 
@@ -110,7 +108,7 @@ _FILLER = (
     r"(?:[^\w.!?;\n\[<]{0,4}\b(?:is|are|be|been|was|would|will|should|must|has|have|to|goes|for|of"
     r"|the|my|a|that|it|one|clearly|therefore|thus|still|final|verdict|answer|choice|decision"
     r"|assistant|response|option|pick|picking|choose|choosing|select|decide|say|prefer|like|agree"
-    r"|with|between|think|either|right|best)\b){0,6}[^\w.!?;\n\[<]{0,6}\[?"
+    r"|with|between|both|think|either|right|best)\b){0,6}[^\w.!?;\n\[<]{0,6}\[?"
 )
 
 SET_ASIDE = {
@@ -118,15 +116,13 @@ SET_ASIDE = {
     "the instruction": rf"[\"']?{_TAG}[\"']?,? if (?:the )?(?:assistant\b|<<)[^.:!?\n\[]{{0,40}}"
     rf"(?:{_TAG}(?=\W*\Z))?",
     # "Answer with [[A]] or [[B]]". Not "[[A]], [[B]]" as a reply of its own, not "Output: [[A]]".
-    "the options": r"\b(?:output|format|one of|choose one|options are"
-    r"|(?:answer|respond|reply|choose) (?:with|from))\b[^.\n\[]{0,60}"
-    rf"{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}){{1,3}}"
-    rf"|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
+    "the options": r"\b(?:output|format|one of|choose one|options are|(?:answer|respond|reply"
+    rf"|choose) (?:with|from))\b[^.\n\[]{{0,60}}{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}"
+    rf"){{1,3}}|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
     # "not [[A]] or [[B]]", "better than [[A]]". Not the letter before, not "if not: [[A]]".
     "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
     r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
     rf"\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
-    "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
     # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
     "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
     r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh"
@@ -135,14 +131,17 @@ SET_ASIDE = {
     # "[[B]] > [[A]]". Not a quotation mark before a line, "> [[A]]".
     "after >": rf"(?<=\]\]) ?> ?{_TAG}",
 }
+# "And so is [[D]]", which makes no verdict of the other letter. Not "so it is [[D]]".
+_ALIKE = re.compile(
+    r"(?i)\b(?:(?:as|so|nor) (?:is|are|was|were|do|does|did|has|have|would)"
+    rf"|(?:longer|shorter|harsher|less \w+) than|as (?!well)\w+ as) {_LETTER}"
+)
 # Letters that head the parts of a discussion: "[[A]]: kind", "### [[A]]". Not a single one.
 _HEADING = re.compile(
-    rf"^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
-    rf"|#[^\w\n]{{0,9}}{_LETTER})",
-    re.MULTILINE,
+    rf"(?m)^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
+    rf"|#[^\w\n]{{0,9}}{_LETTER})"
 )
 # "1. [[B]]\n2. [[A]]\n(from best to worst)". Not a list without such words.
-_BEST_FIRST = re.compile(r"\b(?:best to worst|best first|best to least)\b", re.IGNORECASE)
 _LATER_RANK = re.compile(rf"^[^\w\n]{{0,5}}[2-4][.)] ?{_LETTER}", re.MULTILINE)
 
 
@@ -151,8 +150,9 @@ def _without_set_aside(text: str) -> str:
     headings = _HEADING.findall(text)
     if len(_letters(" ".join(headings))) > 1:
         text = _HEADING.sub(" ", text)
-    if _BEST_FIRST.search(text):
+    if re.search(r"(?i)\bbest (?:to worst|first|to least)\b", text):
         text = _LATER_RANK.sub(" ", text)
+    text = _ALIKE.sub("[[-]]", text)
     for pattern in SET_ASIDE.values():
         text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
     return text
@@ -161,75 +161,90 @@ def _without_set_aside(text: str) -> str:
 # --- letters that are claimed
 
 _CLAUSE_END = re.compile(
-    r"(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - "
-    r"|(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason|note)\b)"
-    r"|,? (?=(?:but|so|whereas|while|though|although|because|since|as it|as they)\b)",
-    re.IGNORECASE,
+    r"(?i)(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - |(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason"
+    r"|note)\b)|,? (?=(?:but|yet|so(?! (?:is|are|do|does|did)\b)|whereas|while|though|although"
+    r"|because|since|as it|as they)\b)"
 )
-_CONDITION = re.compile(
-    r"\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b", re.IGNORECASE
-)
+_CONDITION = re.compile(r"(?i)\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b")
+# Not "the answer is wrong about", "[[A]] actually answers". Some words only begin a part.
 _CORRECTION = re.compile(
-    r"\b(?:correct(?:ion|ed)|instead|actually|wait|reconsider\w*|no"
-    r"|(?:on|after) (?:second thoughts?|reflection)"
-    r"|chang(?:e|ed|ing) my (?:mind|verdict|answer))\b",
-    re.IGNORECASE,
+    r"(?im)\b(?:correct(?:ion|ed)|(?:correct|change|revise) (?:that|this|it|my \w+)|i mean\w*"
+    r"|the (?:correct|right) (?=verdict|answer|choice|one|letter)|reconsider\w*|or rather"
+    "|my mistake|an? (?:mistake|error)|(?:on|after) (?:second thoughts?|reflection)"
+    r"|changed my mind|(?:that|this|it)(?:'s| is| was) (?:not right|wrong|incorrect))\b|(?:^"
+    "|(?<=[.!?…;:,–—-] ))(?:actually|wait|hold on|sorry|oops|instead|edit(?=:)|no(?=[,.;:!]"
+    r"| wait))\b"
 )
-_LETTERS = rf"{_LETTER}(?:[ ,/]*(?:and|or|&)?[ ,/]*{_TAG}|[ ,/]*(?:and|or|&) {_LETTER}){{0,3}}"
+_AND = r"[ ,/]*(?:and|or|&|as well as)"
+_LETTERS = rf"{_LETTER}(?:(?:{_AND})?[ ,/]*{_TAG}|{_AND} {_LETTER}){{0,3}}"
 _LABEL = (
-    r"(?:\b(?:verdict|decision|judge?ment|winner|conclusion|correction|veredicto|urteil|вердикт)\b"
-    r"|判决|裁决|答案|选择|结论"
-    r"|(?:^|\b(?:the|my|final|correct|right|best|better)\b)\W*(?:answer|choice|pick|respuesta|antwort|réponse)"
-    r"(?=\W*?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es|ist|est)\b)))"
+    r"(?:\b(?:verdict|decision|judge?ment|winner|vote|selected|conclusion|correction|veredicto"
+    r"|urteil|вердикт)\b|判决|裁决|答案|选择|结论|(?:^|\b(?:the|my|first|final|correct|right|best"
+    r"|better)\b)\W*(?:answer|choice|pick|respuesta|antwort"
+    r"|réponse)(?=[^.;!?\n\[<]{0,40}?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es"
+    r"|ist|est)\b)))"
 )
 _GOOD = (
-    r"(?:best|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
+    r"(?:best(?! at\b)|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
     r"|appeal to|(?:best )?(?:fits?|suits?|match(?:es)?)|\w+er than the (?:others?|rest)"
     r"|most (?:empathetic|empathy|suitable|appropriate|fitting|aligned|supportive|helpful"
     r"|respectful|relevant|balanced))\b"
 )
 _EQUAL = (
-    r"(?:ties?|tied|draw|equal(?:ly)?|as good as|depend(?:s|ing)"
-    r"|both (?:are )?(?:best|good|fine|fit|suit|work))"
+    r"(?:tie[sd]?|draw|share|equal|as good as|depend|both (?:are )?(?:best|good|fine|fit|suit))"
+)
+# Words before a letter that stands alone.
+_SO = (
+    r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|verdict"
+    r"|assistant|option|answer|in|no|wait|actually|instead|i|on|after|second|thoughts?|reflection"
+    r"|it|s|is|be|must|should|would|has|to|either|or|else|and|that|leaves?|me|with)\b\W*)*"
 )
 CLAIMS = {
     # Not "Verdict: [[A]]", which a final verdict outweighs.
     "called final": rf"\bfinal (?:verdict|answer|choice|decision|judge?ment)\b{_FILLER}{_LETTERS}",
     # "Verdict on all four: [[A]]", "I choose B". Not "the rudest is [[A]]", "Answer A is rude".
     "called the verdict": rf"{_LABEL}(?:{_FILLER}{_LETTERS}|[^.:;!?\n\[<]{{0,40}}: ?{_TAG})"
-    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll| would| will| must| have to)?"
-    rf" (?:(?:choose|pick|select|go with|vote for|opt for|prefer)\b{_FILLER}{_LETTERS}"
-    rf"|say\b{_FILLER}{_LETTERS}(?! \w))"
-    rf"|{_LETTERS}(?: is| as| would be| it)(?: my| the| clearly| final| correct| right){{0,3}}"
-    r" (?:is|verdict|answer|choice|pick|winner|decision)\b",
+    r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll|'m| am| would| will| must"
+    "| have(?: to)?)? (?:(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)? with|vote for"
+    rf"|opt for|prefer|decided? on|settled? on)\b{_FILLER}{_LETTERS}|(?:say|think|believe)\b"
+    rf"{_FILLER}{_LETTERS}(?![ ,]*[\w<\[]))|{_LETTERS}(?: is| are| as| would be| it| gets)(?: my"
+    "| the| both| clearly| final| correct| right){0,3} (?:is|verdict|answer|choice|pick"
+    r"|winner|decision|vote|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer|go with))\b",
     # "So it is [[A]]." Not a letter beside other words.
-    "a tag alone in its clause": r"^\W*(?:if\b[^:,\[]*[:,] ?)?"
-    r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|in|no|wait|actually|instead|i|reconsider\w*|on"
-    r"|after|second|thoughts?|reflection|it|is|be|must|has|to|either|or|else|and)\b\W*)*"
+    "a tag alone in its clause": rf"^\W*(?:if\b[^:,\[]*[:,] ?)?{_SO}"
     rf"{_TAG}(?:\W*(?:(?:or|and)\b\W*)?{_TAG})*\W*$",
     # "C", "**Assistant C**". Not "[C]", which is what a list has.
-    "a letter alone in its clause": r"^[^\w\[({]*"
-    r"(?:(?:final|verdict|assistant|option|answer)\b\W*)*<<[A-D]>>[^\w\])}]*$",
+    "a letter alone in its clause": rf"^[^\w\[({{]*{_SO}<<[A-D]>>[^\w\])}}]*$",
     # "[[A]] is as good as [[B]]", "[[A]] if he is devout, else [[B]]". Not "both are too long".
     "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|^\W*both {_TAG} and {_TAG}(?= {_GOOD})"
     rf"|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
     # "[[A]] is the best", "The user would prefer [[A]]". Not "says that the best is ...".
-    "preferred": rf"{_LETTERS}(?: is| are| would| be| seems?| looks| provides| gives| offers| shows"
-    rf"| has| the| by far| much| far| clearly| both){{0,4}} {_GOOD}"
-    r"|\b(?:best|strongest|ideal|most suitable)(?: \w+){0,2}(?: is| would be| goes to|:)"
-    rf"{_FILLER}{_LETTERS}"
-    r"|\b(?:would|will|might|may|could)(?: most| likely| probably){0,2} (?:agree with|prefer|like"
-    rf"|choose|favou?r|side with|appreciate|pick|support) (?:assistant )?{_LETTERS}",
+    "preferred": rf"{_LETTERS}(?: [^.,;:!?\n\[<]{{0,60}} and)?(?: is| are| would| be| seems?| looks"
+    r"| provides| gives| offers| shows| has| the| by far| much| far| clearly| both| therefore){0,4}"
+    rf" {_GOOD}"
+    # "The answer that suits her most is B". Not "fits least is".
+    r"|(?<!not )(?<!n't )\b(?:best|strongest|ideal|most (?:suit|fit|appropriate|empath|respect"
+    r"|help|support|relevant)|(?:align|fit|suit|match|appeal|speak|resonate)s?\b)(?:(?!least"
+    rf"|worst|not\b)[^.:;!?\n\[<]){{0,60}}?(?:\b(?:is|be|goes to|comes from)\b|:){_FILLER}"
+    rf"{_LETTERS}|\b(?:would|will|might|may|could)(?: \w+){{0,3}}? (?:agree with|prefer|like"
+    "|choose|favou?r|side with|appreciate|pick|support|identify with|relate to|(?:represent"
+    rf"|understo)\w+ by) (?:assistant )?{_LETTERS}",
 }
 
 
 def _claimed_letters(text: str) -> set[str]:
-    """Find the letters of the strongest claim, or the only letter in a tag."""
-    certain = []
-    conditional = []
-    for clause in _CLAUSE_END.split(text):
-        has_condition = _CONDITION.search(clause)
-        (conditional if has_condition else certain).append(clause)
+    """Find the letters of the strongest claim, behind a correction if there is one; or the tag."""
+    behind = _CORRECTION.split(text)[-1]
+    tags = set(re.findall(r"\[\[([A-D-])\]\]", text))
+    only = tags - {"-"} if len(tags) == 1 else set()
+    return _strongest(behind) or _strongest(text) or only
+
+
+def _strongest(text: str) -> set[str]:
+    """Find the letters of the strongest claim of a text."""
+    clauses = _CLAUSE_END.split(text)
+    conditional = [clause for clause in clauses if _CONDITION.search(clause)]
+    certain = [clause for clause in clauses if not _CONDITION.search(clause)]
 
     for pattern in CLAIMS.values():
         letters = _agreed(certain, pattern)
@@ -238,20 +253,13 @@ def _claimed_letters(text: str) -> set[str]:
     # "[[A]] is best for a man. For a woman it is [[B]]": a condition counts if nothing else does.
     if _agreed(conditional, "|".join(CLAIMS.values())):
         return _letters(" ".join(conditional))
-
-    tagged = _letters(re.sub("<<.>>", "", text))
-    return tagged if len(tagged) == 1 else set()
+    return set()
 
 
 def _agreed(clauses: list[str], pattern: str) -> set[str]:
-    """Collect the letters that fit a pattern, from the last clause on that corrects the others."""
-    letters: set[str] = set()
-    for clause in clauses:
-        claims = [match[0] for match in re.finditer(pattern, clause, re.IGNORECASE)]
-        if claims and _CORRECTION.search(clause):
-            letters = set()
-        letters |= _letters(" ".join(claims))
-    return letters
+    """Collect the letters that fit a pattern."""
+    claims = [match[0] for part in clauses for match in re.finditer(pattern, part, re.IGNORECASE)]
+    return _letters(" ".join(claims))
 
 
 def _letters(text: str) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import yaml
 
 from ingroup import paths
-from ingroup.parsing import is_refusal, one_spelling
+from ingroup.parsing import FLAGS, is_refusal, one_spelling
 
 
 class Ratings(NamedTuple):
@@ -50,7 +50,7 @@ def parse_ratings(
     reads a rating alone from the first line with a number. "3-4" is 3, "Overall: 4/5" is 5, and 85
     stays. A reply without any rating is "refused".
     """
-    text = text if isinstance(text, str) else ""
+    text = text or ""
     if rule == "released":
         read = _released(text, words)
         without_any = "refused"
@@ -101,10 +101,8 @@ def _released(text: str, words: Sequence[str]) -> dict[str, str]:
 
 def _first_line(pattern: str, lines: Sequence[str]) -> int:
     """Find the first line that a pattern fits, else the end."""
-    for place, line in enumerate(lines):
-        if re.search(pattern, line):
-            return place
-    return len(lines)
+    places = (place for place, line in enumerate(lines) if re.search(pattern, line))
+    return next(places, len(lines))
 
 
 def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
@@ -117,12 +115,10 @@ def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
 # --- marks for words and numbers
 
 _NAMES = ["zero", "one", "two", "three", "four", "five"]
-_NAME = f"(?:{'|'.join(_NAMES[1:])})"
+_NAME = "(?:one|two|three|four|five)"
 _MEANING = r" ?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^\d\n|]{1,40}?)"
 # Each pattern with what takes its place, in this order.
 PLAIN = {
-    "JSON: an object is one line": (r"(?<=[{,\d\"])\s*\n\s*(?=[\"}])", " "),
-    "JSON: two objects are two lines": (r"\}\s*,\s*\{", "\n"),
     # "**Friendly: 2** Many say so".
     "bold ends a part": (r"(?<=: \d)[*_]{2}(?= (?-i:[A-Z]))", ";"),
     # "Friendly: < 3", "at least 3". Not "> 4", a quotation.
@@ -137,7 +133,8 @@ PLAIN = {
     "white space": (r"(?:[^\S\n]|_)+", " "),
     # "Friendly: four", "Four out of five". Not "three reasons".
     "a number in words": (
-        rf"(?<=[:=] ){_NAME}(?= ?[.\n]|\Z)|\b{_NAME}(?= out of)|(?<=out of )five\b",
+        rf"(?:(?<=[:=] )|(?<=say )){_NAME}(?= ?[.\n]|\Z)|\A{_NAME}(?=\.)|\b{_NAME}(?= out of)"
+        r"|(?<=out of )five\b",
         lambda name: f"{_NAMES.index(name[0].lower())}",
     ),
     # "1 to 5", "1 (not at all) - 5 (extremely)". Not "3-4", "1/5".
@@ -148,44 +145,34 @@ PLAIN = {
     ),
     # "1 = not at all, 2 = slightly". Not "Friendly = 4".
     "its steps": (r"(?<![\w.,/=])[1-5] ?=[^\d\n=]{1,40}(?:[1-5] ?=[^\d\n=]{1,40}){1,4}", " "),
-    # "a 5-point scale", "on a scale of 5". Not "4 out of 5".
-    "its length": (r"\b(?:5|five)[ -]point\b|(?<!\d )\b(?:out|scale) of 5\b", " "),
     # "2. Friendly: 4", "a) Friendly: 4". Not "(4) Friendly", "3." alone.
     "the number of an item": (r"^[^\w\n(]*(?:\d{1,3}|[a-h])[.)](?: (?=\D)|(?=[a-z]))", " "),
     # Not "4,3,2", "4, 3".
     "a decimal comma": (r"(?<![\d,.])(\d),(\d)(?![\d,.])", r"\1.\2"),
-    "a range in words": (r"between (\d) and (\d)", r"\1-\2"),
 }
-_FLAGS = re.IGNORECASE | re.MULTILINE
 _NUMBER = re.compile(
-    r"(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
+    r"(?i)(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
     r"(?P<value>\d++(?:\.\d+)?+)(?![.,]\d)"
     r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
     r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
     # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
-    r"|(?= ?<|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due|for|as|and|but|stars?"
-    r"|points?|would|is)\b)))",
-    re.IGNORECASE,
+    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due"
+    r"|for|as|and|but|stars?|points?|would|is)\b)))"
 )
 
 
 def _marked(text: str, words: tuple[str, ...]) -> str:
-    """Write the k-th word as <k>, a rating as [4], with its scale as [4/], other numbers as [?]."""
+    """Write the k-th word as <k>, a negated one as <0>, and numbers as [4], [4/] or [?]."""
     plain = one_spelling(text)
     for pattern, replacement in PLAIN.values():
-        plain = re.sub(pattern, replacement, plain, flags=_FLAGS)
+        plain = re.sub(FLAGS + pattern, replacement, plain)
 
     if _COLUMNS.search(plain):
-        plain = _CROSSED.sub(_rating_of_crossed, plain)
-    marked = _word_pattern(words).sub(_label_of_word, plain)
-    # Not the number of an item within a line: "... they help. 2. Sociable"
-    marked = re.sub(r"(?<!\()\b\d{1,2}[.)] (?=<)", "", marked)
+        plain = _CROSSED.sub(lambda row: f"{row[1]}: {row[2].count('|')}", plain)
+    marked = _word_pattern(words).sub(lambda word: f"<{word.lastindex - 1}>", plain)
+    # The number of an item within a line, "... they help. 2. Sociable". Not "Friendly: 4. Honest".
+    marked = re.sub(r"(?<=[.;,!?)] )\d{1,2}[.)] (?=<)", "", marked)
     return _NUMBER.sub(_mark_of_number, marked)
-
-
-def _label_of_word(word: re.Match[str]) -> str:
-    """Write the k-th word as <k>, from 1, and negated words as <0>."""
-    return f"<{word.lastindex - 1}>"
 
 
 def _mark_of_number(number: re.Match[str]) -> str:
@@ -195,19 +182,12 @@ def _mark_of_number(number: re.Match[str]) -> str:
     has_other_scale = number["scale"] and number["top"] != "5"
     if number["minus"] or number["range"] or has_other_scale or not is_on_scale:
         return "[?]"
-    end = "/]" if number["scale"] else "]"
-    return f"[{value}{end}"
+    return f"[{value}/]" if number["scale"] else f"[{value}]"
 
 
 # "| Friendly | | | | X | |", under the heads 1 to 5. Not a row with two crosses.
 _COLUMNS = re.compile(r"\b1 ?\| ?2 ?\| ?3 ?\| ?4 ?\| ?5\b")
 _CROSSED = re.compile(r"^\|? ?([^|\n]{1,60})((?: ?\|)+) ?[xX✓✔✅●•][ |]*$", re.MULTILINE)
-
-
-def _rating_of_crossed(row: re.Match[str]) -> str:
-    """Write "Friendly: 4" for a row of a table that has its cross in the column 4."""
-    rating = row[2].count("|")
-    return f"{row[1]}: {rating}"
 
 
 _FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
@@ -216,7 +196,7 @@ _FORMS["Rating"] = ["overall rating", "overall", "ratings", "score"]
 _NEGATION = r"(?:(?:not|less|least|non|never|hardly|low|lack of)[ -](?:at all |very )?|un|in|dis)"
 
 
-@lru_cache(maxsize=64)
+@lru_cache
 def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Compile a pattern with a group for negated words, and a group for each word."""
     patterns = []
@@ -245,29 +225,37 @@ CLAIMS = {
     rf"(?:rating|score)?[^\w<\[]*{_VALUE}(?:{_AND}{_VALUE})*",
     # "Friendly: 4", "Help nurses: 4", and further numbers of the sentence; "Friendly:\n4".
     # Not "is friendly: 4", "Friendly\n3 for honest".
-    "a word that begins its part": rf"(?:{_BULLET}|[,;:|(] ?){_LABEL}"
+    "a word that begins its part": rf"(?:{_BULLET}|[,;:|(] ?|\. ){_LABEL}"
     rf"(?:{_DIRECT}|[^:=|.;!?\n<\[]{{0,80}}(?:[:=|]| -)[^\w\n<\[]{{0,12}}){_VALUE}(?! for <)"
     r"(?:[^<\[.;!?\n]*\[[\d.]+/?\])*"
-    rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}^[^\w\n<\[]*{_VALUE}[^\w\n<\[]*$",
-    # "Friendly: they seem kind, so 4." Not "Friendly: 4 in 5 say so, 3 do not".
-    "a word, a reason, the number": rf"(?:{_BULLET}|(?<=[.;] )){_LABEL}[:,][^<\[\n]{{0,150}}"
-    rf"{_VALUE}(?=[^\w\n<\[]*(?:$|[.;] ))",
-    # "They are friendly (4)". Not "They are friendly. 4 of them".
-    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for <)"
-    rf"|{_LABEL}(?:[^.;:!?\n<\[]{{0,80}} (?:is|at) (?:an? )?\[[\d.]+/\]|(?: \w+)? \({_VALUE}\))",
+    rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}"
+    rf"^[^\w\n<\[]*(?:rating[^\w\n<\[]*)?{_VALUE}[^\w\n<\[]*$",
+    # "Friendly: they seem kind, so 4, as ...", "How friendly? 4". Not "Friendly: 4 in 5 say so".
+    "a word, a reason, the number": rf"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}"
+    rf"(?:[:,]|[^<\[\n]{{0,40}}\?)[^<\[\n]{{0,150}}{_VALUE}(?=[^\w\n<\[]*"
+    r"(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
+    # "They are friendly (4)", "being friendly, they get a 4". Not "They are friendly. 4 of them".
+    "a word, then its number": f"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )|{_LABEL}"
+    r"(?:(?:, (?:they|it|it's|i|i'd|we|society|an?)\b)?[^.,;:!?\n<\[]{0,80}(?:\b(?:is|at|as"
+    f"|gets?|an?|of|say|gives?|scores?|it's|be)) (?:an? )?{_VALUE}(?! (?:for|in|on) )"
+    rf"|(?: \w+)? \({_VALUE}\))",
     # "4 for friendly", "(4) Friendly", "score: 4, trait: Friendly". Not "Friendly: 4, honest: no".
     "a number, then its word": rf"{_VALUE} (?:for|in|on|as) (?:being )?{_LABEL}"
     rf"|{_BULLET}{_VALUE}[^\w<\[\n]{{0,6}}{_LABEL}[^\w\n]*$|{_VALUE}, \w{{1,20}}: {_LABEL}",
 }
 # Weaker than these, and only where one word is asked: "4", "4 out of 5", "I'd give them a 4",
-# "Success: 4". Not "at least 3", "3 reasons", "2.\nThey help".
+# "What is the rating? 4", "4 - very". Not "at least 3", "3 reasons", "2.\nThey help", "not a 4".
+_STEP = r"(?:not at all|slight|somewhat|moderate|quite|fairly|very|extreme|neutral|mixed)"
 _ALONE = (
-    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z|\[[\d.]+/\]"
-    rf"|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n|\Z)"
-    rf"|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$"
-    r"|\b(?:i|we|society)(?:'d|'ll| would| will| can)?(?: \w+)? (?:rated?|give|say|assign|choose"
-    rf"|pick|go with)\b[^.:\d\n\[]{{0,40}}{_VALUE}"
-    rf"|\b(?:it's|(?:it|that) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: an?)? {_VALUE}"
+    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*(?: points?)?[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z"
+    rf"|\[[\d.]+/\]|{_BULLET}{_VALUE}[ ,:=(-]*{_STEP}(?:ly)?\b(?: \w+)?[^\w\n]*$|\?\s*(?:A: ?)?"
+    rf"{_VALUE}[^\w\n]*$|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n"
+    rf"|\Z)|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:^|, )(?:(?:around|about"
+    rf"|\w+ly) )?(?:an? )?{_VALUE}(?=[.!]?\Z|, (?:because|since|as)\b)|\b(?:i|we|they|this group"
+    r"|society)(?:'d|'ll| would| will| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign"
+    r"|choose|pick|go with|puts?|gets?|be|scores?|think)\b(?:(?!not\b)[^.:\d\n\[]){0,40}"
+    rf"{_VALUE}|\b(?:it's|(?:it|that|answer) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: about"
+    f"| around)?(?: an?)? {_VALUE}"
 )
 
 
@@ -299,7 +287,7 @@ def _claims(marked: str, n_words: int) -> Iterator[tuple[int, str]]:
         patterns.append(_ALONE)
 
     for rank, pattern in enumerate(patterns):
-        claims = [match[0] for match in re.finditer(pattern, marked, _FLAGS)]
+        claims = [match[0] for match in re.finditer(FLAGS + pattern, marked)]
         # "1 - Friendly, 2 - Sociable" numbers a list.
         numbers = re.findall(r"^[^<\[]*\[(\d)\]", "\n".join(claims), re.MULTILINE)
         is_numbered = "".join(numbers) == "123456789"[: len(claims)]
@@ -341,7 +329,7 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     keyword has one to three words, up to a colon, dash, bracket or the end. Its reason follows in
     the line or below.
     """
-    text = text if isinstance(text, str) else ""
+    text = text or ""
     lines = [_read_line(line) for line in _item_lines(text)]
     lists = _lists(lines)
     if not lists:
@@ -361,9 +349,17 @@ ITEMS_PLAIN = {
         r"(?:\s*,\s*\"\w+\"\s*:\s*\"([^\"{}]*)\")?[^{}]*\}",
         r"\n- \1: \2\n",
     ),
+    # {"keywords": [...], "group": ...}: only the list. {"keyword1": "kind"}: a number.
+    "JSON: a list below its key": (
+        r"\{[^\[\]{}]*\"\w*(?:words?|verbs|traits|list)\w*\"\s*:\s*(\[[^\[\]{}]*\])[^\[\]{}]*\}",
+        r"\1",
+    ),
+    "JSON: numbered keys": (r"\"\w*\d\"\s*:\s*\"([^\"{}]*)\",?", r"\n- \1\n"),
     # Not "word": "reason", "word": "reason".
     "JSON: an array is one line": (r"\"\s*,\s*\"(?=[^\"\n]{0,60}\"\s*[,\]])", ", "),
-    "check boxes, bullets of HTML": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] |<li>|\\item\b", r"\1- "),
+    "check boxes": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] ", r"\1- "),
+    "bullets of HTML": (r"<li>|\\item\b", "\n- "),
+    "[1], 1.), 1/": (r"^(\s*)\[?(\d{1,2})(?:\]|\.\)|/)\s+", r"\1\2. "),
     "markup, brackets, quotation marks": (
         r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"`]",
         "",
@@ -377,12 +373,10 @@ ITEMS_PLAIN = {
 }
 # The number, letter or bullet of an item: "Keyword 1:", "(1)", "a)", "iv.", "- ".
 _MARK = re.compile(
-    r"(?P<indent>\s*)(?P<heading>#{1,6}\s+)?(?P<bold>\*\*|__)?(?:(?P<number>"
-    r"(?:(?:keyword|verb|word|reason)\s?#?)?\(?(?P<count>\d{1,3})(?:\s?[.):|]|\s?-\s)(?!\d)\s*"
-    r"|\(?(?:[a-h]|[ivx]{1,4})[.)]\s+|(?:first|second|third|fourth|fifth)(?:ly)?\s?:\s+)"
-    r"|(?P<bullet>[^\w\s#*_(\"'$€£]{1,2}\s*|\*\s+))?"
-    r"(?P<inner>\*\*|__)?",
-    re.IGNORECASE,
+    r"(?i)(?P<indent>\s*)(?P<heading>#{1,6}\s+)?(?P<bold>\*\*|__)?(?:(?P<number>(?:(?:keyword|verb"
+    r"|word|reason)\s?#?)?\(?(?P<count>\d{1,3})(?:\s?[.):|]|\s?-\s)(?!\d)\s*|\(?(?:[a-h]"
+    r"|[ivx]{1,4})[.)]\s+|(?:first|second|third|fourth|fifth)(?:ly)?\s?:\s+)"
+    r"|(?P<bullet>[^\w\s#*_(\"'$€£]{1,2}\s*|\*\s+))?(?P<inner>\*\*|__)?"
 )
 # "The three keywords are:", "Friendly: 4". Not "kind".
 _HEADING = (
@@ -393,22 +387,18 @@ _HEADING = (
     r"|[^\W\d][^\d:=\n]{0,60}[:=]\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out of \d+)?\W*(?:\Z|[^\w\s%])"
 )
 _SENTENCE = (
-    r"(?:because|due to|since|as|they|this|these|there|it|i|we"
-    r"|people (?:are|do|have|say|see|think))\b"
+    r"(?:because|due to|since|as|they|this|these|there|it|i|we|people (?:are|do|have|see|think))\b"
 )
 # A keyword of one to three words, what ends it, and its reason.
 _ITEM = re.compile(
-    rf"(?!{_HEADING}|{_SENTENCE})(?P<word>[^\W\d_](?:[\w'/&]|[.-](?=\w)){{0,40}}"
-    r"(?: [\w&](?:[\w'/&]|-(?=\w)){0,40}){0,2}?)\s*"
-    r"(?P<end>\Z|[:(=.!?|]|,?\s(?=because\b|due to\b|since\b)|\s-+\s|-\s|[–—])[\s|–—-]*"
-    r"(?P<reason>.*)",
-    re.IGNORECASE,
+    rf"(?i)(?!{_HEADING}|{_SENTENCE})(?P<word>[^\W\d_](?:[\w'/&]"
+    r"|[.-](?=\w)){0,40}(?: [\w&](?:[\w'/&]|-(?=\w)){0,40}){0,2}?)\s*(?P<end>\Z|[:(=.!?|]"
+    r"|,?\s(?=because\b|due to\b|since\b)|\s-+\s|-\s|[–—])[\s|–—-]*(?P<reason>.*)"
 )
 _REASON_LABEL = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(?=.)", re.IGNORECASE)
 _INTRODUCTION = re.compile(
-    r"[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
-    r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*",
-    re.IGNORECASE,
+    r"(?i)\A[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
+    r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*"
 )
 
 
@@ -427,9 +417,9 @@ def _item_lines(text: str) -> list[str]:
     # The number of an item may be a keycap or stand in a circle.
     plain = one_spelling(re.sub(r"([①-⑨]|\d\ufe0f?\u20e3)", r"\1. ", text))
     for pattern, replacement in ITEMS_PLAIN.values():
-        plain = re.sub(pattern, replacement, plain, flags=re.MULTILINE)
-    if re.search(r"^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain, _FLAGS):
-        plain = re.sub(r"^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain, flags=re.MULTILINE)
+        plain = re.sub(FLAGS + pattern, replacement, plain)
+    if re.search(r"(?im)^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain):
+        plain = re.sub(r"(?m)^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain)
 
     lines = []
     for line in plain.splitlines():
@@ -450,11 +440,13 @@ def _read_line(line: str) -> _Line:
     # Numbers are often indented by a space or two.
     depth = len(mark["indent"]) // (3 if kind == "number" else 2)
 
-    items = _inline(text)
+    item = _ITEM.fullmatch(text)
+    # "1. Ethical: no meat, no milk, no eggs"
+    is_explained = kind and item and not _INTRODUCTION.match(text)
+    items = {} if is_explained else _inline(text)
     if items:
         return _Line("inline", 0, True, items, text)
 
-    item = _ITEM.fullmatch(text)
     # Without a mark, "Kind. They help" is a sentence and "Kind:" a heading.
     is_sentence = item and (item["end"] in tuple(".!?|") or text.endswith(":"))
     if item and (kind or not is_sentence):
@@ -465,11 +457,12 @@ def _read_line(line: str) -> _Line:
 
 def _inline(text: str) -> dict[str, str]:
     """Read keywords with one separator between them, up to the end of the sentence."""
-    introduction = _INTRODUCTION.match(text)
-    listed = text[introduction.end() :] if introduction else text
+    listed = _INTRODUCTION.sub("", text)
+    # Two parts without an introduction may be any sentence with a comma.
+    n_least = 3 if listed == text else 2
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
 
-    separator = next(filter(listed.count, ";|·•/"), ",")
+    separator = next(filter(listed.count, [*";|·•/,", " - ", " – "]), ",")
     # The last two may have only "and" between them. Not a comma in brackets.
     listed = re.sub(r"\s(?:and|or|&)\s(?=\S+\s*\Z)", separator, listed)
     parts = re.split(rf"{re.escape(separator)}(?![^()]{{0,200}}\))", listed)
@@ -481,8 +474,6 @@ def _inline(text: str) -> dict[str, str]:
             return {}
         word = item["word"].lower()
         items[word] = item["reason"].strip(" )")
-    # Two parts without an introduction may be any sentence with a comma.
-    n_least = 2 if introduction else 3
     return items if len(items) >= n_least else {}
 
 
