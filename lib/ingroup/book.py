@@ -8,7 +8,7 @@ import nbformat
 import nh3
 import pandas as pd
 
-from ingroup.inference.models import find
+from ingroup.inference.models import label
 from ingroup.paths import LIB, PUBLISHED, ROOT
 from ingroup.tables import InputError, read_table
 
@@ -78,10 +78,8 @@ def _verdicts(file, decimals):
     for row in pd.read_csv(file).itertuples():
         if row.verdict not in VERDICTS:
             raise InputError(f"{file}: found {row.verdict!r}, expected one of {VERDICTS}")
-        known = find(row.model)
-        label = row.model if known is None else known.label
         interval = f"[{row.low:{digits}}, {row.high:{digits}}]"
-        verdicts[label] = f"{row.verdict}: {row.value:{digits}} {interval}"
+        verdicts[label(row.model)] = f"{row.verdict}: {row.value:{digits}} {interval}"
     return verdicts
 
 

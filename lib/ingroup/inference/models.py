@@ -65,6 +65,12 @@ def find(text: str) -> pd.Series | None:
     return None
 
 
+def label(name: str) -> str:
+    """Return the name of a model for readers."""
+    known = find(name)
+    return name if known is None else known.label
+
+
 def model(entry: str, parameters: dict[str, Any]) -> Model:
     """Read one entry of ``MODELS``, ``name`` or ``name@engine``.
 
