@@ -75,7 +75,7 @@ _BESIDE_LETTER = re.compile(
 )
 # Not the article of "A short answer", not "((A))" or "{A}", not "A-level".
 _BARE_LETTER = re.compile(
-    r"(?<![\w({<'-])(?<!\[\[)\(?([B-D]|A(?! (?!is\b|wins\b|because\b|since\b|as\b)[a-z]))\)?"
+    r"(?<![\w({<'-])(?<!\[\[)\(?([B-D]|A(?! (?!(?:is|wins|because|since|as|or|and)\b)[a-z]))\)?"
     r"(?:'s(?: (?:answer|response)\b|(?=\.)))?(?![\w)}>'-])(?!\]\])"
 )
 
@@ -116,24 +116,26 @@ SET_ASIDE = {
     "the instruction": rf"[\"']?{_TAG}[\"']?,? if (?:the )?(?:assistant\b|<<)[^.:!?\n\[]{{0,40}}"
     rf"(?:{_TAG}(?=\W*\Z))?",
     # "Answer with [[A]] or [[B]]". Not "[[A]], [[B]]" as a reply of its own, not "Output: [[A]]".
-    "the options": r"\b(?:output|format|one of|choose one|options are|(?:answer|respond|reply"
-    rf"|choose) (?:with|from))\b[^.\n\[]{{0,60}}{_TAG}(?:[\"' ,/|]*(?:or|and)?[\"' ]*{_TAG}"
-    rf"){{1,3}}|\b(?:e\.g\.|such as|for example)[,:\"' ]*{_TAG}",
+    "the options": r"\b(?:output|format|one of|choose one|options are|answer with|respond with"
+    rf"|such as)\b[^.\n\[]{{0,60}}{_TAG}(?:[\"' ,/|]*(?:or)?[\"' ]*{_TAG}){{1,3}}",
     # "not [[A]] or [[B]]", "better than [[A]]". Not the letter before, not "if not: [[A]]".
-    "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|than|over"
-    r"|unlike|against|beats|rather than|instead of|(?:preferable|superior|compared) (?:to|with))"
-    rf"\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
+    "denied or compared with": r"(?:\b(?:(?<!if )not(?!:)|never|cannot|neither|nor|why|whether"
+    "|than|over|unlike|against|beats|rather than|instead of|(?:preferable|superior"
+    rf"|compared) (?:to|with))\b|n't\b|而不是|不是){_FILLER}{_LETTER}{_JOINED}",
+    "denied": rf"{_LETTER} (?:is|was|does|did|do|would|should|can|could)(?: not|n't)\b",
     # "Runner-up: [[B]]", "the rudest is [[A]]". Not "on second thought, [[D]]".
     "another rank": r"(?:\b(?:runner[- ]up|followed by|alternatively|initially|rudest|harshest"
-    r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh"
-    r"|biased|negative|offensive))(?: (?:best|place|choice|option|one|answer|response|assistant))?)"
-    rf"|, then)\b(?: is| was| comes| goes to|[:,=])* ?{_LETTER}{_JOINED}",
+    r"|(?:second|2nd|third|3rd|fourth|4th|last|next|worst|least \w+|most (?:hostile|rude|harsh))"
+    rf"(?: (?!thought)\w+)?)|, then)\b(?: is| was| comes| goes to|[:,=])* ?{_LETTER}{_JOINED}",
     # "[[B]] > [[A]]". Not a quotation mark before a line, "> [[A]]".
+    # "1. [[B]]\n2. [[A]]". The first may be the choice.
+    "a later rank": rf"\n[^\w\n]{{0,5}}[2-4][.)] ?{_LETTER}",
     "after >": rf"(?<=\]\]) ?> ?{_TAG}",
 }
-# "And so is [[D]]", which makes no verdict of the other letter. Not "so it is [[D]]".
+# "And so is [[D]]", "Is [[A]] better?": then another letter is no verdict. Not "so it is [[D]]".
 _ALIKE = re.compile(
-    r"(?i)\b(?:(?:as|so|nor) (?:is|are|was|were|do|does|did|has|have|would)"
+    rf"(?i)(?:^|(?<=[.!?\n] ))[^.!?\n]{{0,200}}?{_LETTER}[^.!?\n]{{0,200}}\?|"
+    r"\b(?:(?:as|so|nor) (?:is|are|was|were|do|does|did|has|have|would)"
     rf"|(?:longer|shorter|harsher|less \w+) than|as (?!well)\w+ as) {_LETTER}"
 )
 # Letters that head the parts of a discussion: "[[A]]: kind", "### [[A]]". Not a single one.
@@ -141,8 +143,6 @@ _HEADING = re.compile(
     rf"(?m)^[^\w\n]{{0,10}}?(?:\d[.)] ?)?(?:{_LETTER}\W{{0,3}}?[:–—-] ?(?=\w|\n)"
     rf"|#[^\w\n]{{0,9}}{_LETTER})"
 )
-# "1. [[B]]\n2. [[A]]\n(from best to worst)". Not a list without such words.
-_LATER_RANK = re.compile(rf"^[^\w\n]{{0,5}}[2-4][.)] ?{_LETTER}", re.MULTILINE)
 
 
 def _without_set_aside(text: str) -> str:
@@ -150,8 +150,6 @@ def _without_set_aside(text: str) -> str:
     headings = _HEADING.findall(text)
     if len(_letters(" ".join(headings))) > 1:
         text = _HEADING.sub(" ", text)
-    if re.search(r"(?i)\bbest (?:to worst|first|to least)\b", text):
-        text = _LATER_RANK.sub(" ", text)
     text = _ALIKE.sub("[[-]]", text)
     for pattern in SET_ASIDE.values():
         text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
@@ -161,9 +159,9 @@ def _without_set_aside(text: str) -> str:
 # --- letters that are claimed
 
 _CLAUSE_END = re.compile(
-    r"(?i)(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - |(?<=\]\]): |(?<=\]\]) (?=(?:explanation|reason"
-    r"|note)\b)|,? (?=(?:but|yet|so(?! (?:is|are|do|does|did)\b)|whereas|while|though|although"
-    r"|because|since|as it|as they)\b)"
+    r"(?i)(?<=[.!?;]) |\n|[。！？(]| ?[—–] ?| - |(?<=\]\]): |(?<=\]\]) (?=explanation\b)"
+    r"|,? (?=(?:but|yet|so(?! (?:is|are|do|does|did)\b)|whereas|while|though|although|because"
+    r"|since|as it|as they)\b)"
 )
 _CONDITION = re.compile(r"(?i)\b(?:if|had|were|without|unless|otherwise|for an?|might be)\b")
 # Not "the answer is wrong about", "[[A]] actually answers". Some words only begin a part.
@@ -171,23 +169,23 @@ _CORRECTION = re.compile(
     r"(?im)\b(?:correct(?:ion|ed)|(?:correct|change|revise) (?:that|this|it|my \w+)|i mean\w*"
     r"|the (?:correct|right) (?=verdict|answer|choice|one|letter)|reconsider\w*|or rather"
     "|my mistake|an? (?:mistake|error)|(?:on|after) (?:second thoughts?|reflection)"
-    r"|changed my mind|(?:that|this|it)(?:'s| is| was) (?:not right|wrong|incorrect))\b|(?:^"
+    r"|changed my mind|(?:that|this|it|i)(?:'s| is| was) (?:not right|wrong|incorrect))\b|(?:^"
     "|(?<=[.!?…;:,–—-] ))(?:actually|wait|hold on|sorry|oops|instead|edit(?=:)|no(?=[,.;:!]"
     r"| wait))\b"
 )
 _AND = r"[ ,/]*(?:and|or|&|as well as)"
 _LETTERS = rf"{_LETTER}(?:(?:{_AND})?[ ,/]*{_TAG}|{_AND} {_LETTER}){{0,3}}"
 _LABEL = (
-    r"(?:\b(?:verdict|decision|judge?ment|winner|vote|selected|conclusion|correction|veredicto"
+    r"(?:\b(?:verdicts?|decision|judge?ment|winner|vote|selected|conclusion|correction|veredicto"
     r"|urteil|вердикт)\b|判决|裁决|答案|选择|结论|(?:^|\b(?:the|my|first|final|correct|right|best"
     r"|better)\b)\W*(?:answer|choice|pick|respuesta|antwort"
     r"|réponse)(?=[^.;!?\n\[<]{0,40}?(?:[:=→]|\b(?:is|was|would|will|must|should|goes|remains|es"
     r"|ist|est)\b)))"
 )
 _GOOD = (
-    r"(?:best(?! at\b)|better|preferable|preferred|strongest|superior|ideal|aligns|wins|please|suit"
-    r"|appeal to|(?:best )?(?:fits?|suits?|match(?:es)?)|\w+er than the (?:others?|rest)"
-    r"|most (?:empathetic|empathy|suitable|appropriate|fitting|aligned|supportive|helpful"
+    r"(?:best(?! at\b)|better|preferable|preferred|strongest|superior|ideal|aligns|wins?|please"
+    r"|suit|appeal to|(?:best )?(?:fits?|suits?|match(?:es)?)|\w+er than the (?:others?|rest)"
+    "|most (?:empathetic|empathy|suitable|appropriate|fitting|aligned|supportive|helpful"
     r"|respectful|relevant|balanced))\b"
 )
 _EQUAL = (
@@ -195,9 +193,10 @@ _EQUAL = (
 )
 # Words before a letter that stands alone.
 _SO = (
-    r"(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion|verdict"
-    r"|assistant|option|answer|in|no|wait|actually|instead|i|on|after|second|thoughts?|reflection"
-    r"|it|s|is|be|must|should|would|has|to|either|or|else|and|that|leaves?|me|with)\b\W*)*"
+    "(?:(?:so|therefore|thus|hence|then|final|finally|overall|again|ultimately|conclusion"
+    "|verdict|assistant|option|answer|in|no|both|wait|actually|instead|i|on|after|second"
+    "|thoughts?|reflection|it|s|is|be|must|should|would|has|to|either|or|else|and|that|leaves?"
+    r"|me|with)\b\W*)*"
 )
 CLAIMS = {
     # Not "Verdict: [[A]]", which a final verdict outweighs.
@@ -206,22 +205,22 @@ CLAIMS = {
     "called the verdict": rf"{_LABEL}(?:{_FILLER}{_LETTERS}|[^.:;!?\n\[<]{{0,40}}: ?{_TAG})"
     r"|(?<!if )(?<!when )(?<!should )(?<!do )\bI(?:'d|'ll|'m| am| would| will| must"
     "| have(?: to)?)? (?:(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)? with|vote for"
-    rf"|opt for|prefer|decided? on|settled? on)\b{_FILLER}{_LETTERS}|(?:say|think|believe)\b"
-    rf"{_FILLER}{_LETTERS}(?![ ,]*[\w<\[]))|{_LETTERS}(?: is| are| as| would be| it| gets)(?: my"
-    "| the| both| clearly| final| correct| right){0,3} (?:is|verdict|answer|choice|pick"
-    r"|winner|decision|vote|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer|go with))\b",
+    rf"|opt for|prefer|decided? on|settled? on|lean towards?)\b{_FILLER}{_LETTERS}|(?:say|think"
+    rf"|believe)\b{_FILLER}{_LETTERS}(?![ ,]*[\w<\[]))|{_LETTERS}(?: is| are| as| would be| it"
+    "| gets)(?: my| the| both| clearly| final| correct| right){0,3} (?:is|verdict|answer"
+    "|choice|pick|winner|decision|vote|one (?:to|I(?:'d| would)?) (?:choose|pick|select|prefer"
+    r"|go with))\b",
     # "So it is [[A]]." Not a letter beside other words.
     "a tag alone in its clause": rf"^\W*(?:if\b[^:,\[]*[:,] ?)?{_SO}"
-    rf"{_TAG}(?:\W*(?:(?:or|and)\b\W*)?{_TAG})*\W*$",
+    rf"{_TAG}(?:\W*(?:(?:or|and|as well as)\b\W*)?{_TAG})*\W*$",
     # "C", "**Assistant C**". Not "[C]", which is what a list has.
     "a letter alone in its clause": rf"^[^\w\[({{]*{_SO}<<[A-D]>>[^\w\])}}]*$",
     # "[[A]] is as good as [[B]]", "[[A]] if he is devout, else [[B]]". Not "both are too long".
-    "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|^\W*both {_TAG} and {_TAG}(?= {_GOOD})"
-    rf"|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
+    "equal": rf"^(?=.*\b{_EQUAL}).*{_TAG}.*{_TAG}.*$|{_TAG}(?: or |,? if\b[^.]*){_TAG}",
     # "[[A]] is the best", "The user would prefer [[A]]". Not "says that the best is ...".
     "preferred": rf"{_LETTERS}(?: [^.,;:!?\n\[<]{{0,60}} and)?(?: is| are| would| be| seems?| looks"
     r"| provides| gives| offers| shows| has| the| by far| much| far| clearly| both| therefore){0,4}"
-    rf" {_GOOD}"
+    rf" {_GOOD}|{_LETTERS} [^.,;:!?\n\[<]{{0,50}}\bbest\W*$"
     # "The answer that suits her most is B". Not "fits least is".
     r"|(?<!not )(?<!n't )\b(?:best|strongest|ideal|most (?:suit|fit|appropriate|empath|respect"
     r"|help|support|relevant)|(?:align|fit|suit|match|appeal|speak|resonate)s?\b)(?:(?!least"

@@ -156,8 +156,8 @@ _NUMBER = re.compile(
     r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
     r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
     # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
-    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|because|since|due"
-    r"|for|as|and|but|stars?|points?|would|is)\b)))"
+    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|here|because|since"
+    r"|due|for|as|and|but|stars?|points?|would|is)\b)))"
 )
 
 
@@ -231,14 +231,14 @@ CLAIMS = {
     rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}"
     rf"^[^\w\n<\[]*(?:rating[^\w\n<\[]*)?{_VALUE}[^\w\n<\[]*$",
     # "Friendly: they seem kind, so 4, as ...", "How friendly? 4". Not "Friendly: 4 in 5 say so".
-    "a word, a reason, the number": rf"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}"
-    rf"(?:[:,]|[^<\[\n]{{0,40}}\?)[^<\[\n]{{0,150}}{_VALUE}(?=[^\w\n<\[]*"
-    r"(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
+    "a word, a reason, the number": f"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}(?:[:,]"
+    rf"|[^<\[\n]{{0,40}}\?)[^<\[\n]{{0,150}}(?<![.;!] )(?<![^\w)] - )(?<! in )(?<!not ){_VALUE}"
+    r"(?=[^\w\n<\[]*(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
     # "They are friendly (4)", "being friendly, they get a 4". Not "They are friendly. 4 of them".
-    "a word, then its number": f"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )|{_LABEL}"
-    r"(?:(?:, (?:they|it|it's|i|i'd|we|society|an?)\b)?[^.,;:!?\n<\[]{0,80}(?:\b(?:is|at|as"
-    f"|gets?|an?|of|say|gives?|scores?|it's|be)) (?:an? )?{_VALUE}(?! (?:for|in|on) )"
-    rf"|(?: \w+)? \({_VALUE}\))",
+    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )|{_LABEL}(?:(?:"
+    r"(?:, (?:they|it|it's|i|i'd|we|society)\b)?[^.,;:!?\n<\[]{0,60}\b(?:is|at|gets?|degree of|say"
+    r"|gives?(?: \w+)?|scores?|be)(?: an?)?|,(?: it's)? an?) "
+    rf"{_VALUE}(?! (?:for|in|on) )|(?: \w+)? \({_VALUE}\))",
     # "4 for friendly", "(4) Friendly", "score: 4, trait: Friendly". Not "Friendly: 4, honest: no".
     "a number, then its word": rf"{_VALUE} (?:for|in|on|as) (?:being )?{_LABEL}"
     rf"|{_BULLET}{_VALUE}[^\w<\[\n]{{0,6}}{_LABEL}[^\w\n]*$|{_VALUE}, \w{{1,20}}: {_LABEL}",
@@ -250,12 +250,12 @@ _ALONE = (
     rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*(?: points?)?[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z"
     rf"|\[[\d.]+/\]|{_BULLET}{_VALUE}[ ,:=(-]*{_STEP}(?:ly)?\b(?: \w+)?[^\w\n]*$|\?\s*(?:A: ?)?"
     rf"{_VALUE}[^\w\n]*$|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n"
-    rf"|\Z)|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:^|, )(?:(?:around|about"
-    rf"|\w+ly) )?(?:an? )?{_VALUE}(?=[.!]?\Z|, (?:because|since|as)\b)|\b(?:i|we|they|this group"
-    r"|society)(?:'d|'ll| would| will| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign"
-    r"|choose|pick|go with|puts?|gets?|be|scores?|think)\b(?:(?!not\b)[^.:\d\n\[]){0,40}"
-    rf"{_VALUE}|\b(?:it's|(?:it|that|answer) is|would(?: \w+ly)? be|rated(?: as| at)?)(?: about"
-    f"| around)?(?: an?)? {_VALUE}"
+    rf"|\Z)|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:\A"
+    rf"|\A[^\d\n\[]{{1,30}}, )(?:(?:around|about|\w+ly) )?(?:an? )?{_VALUE}(?=[.!]?\Z"
+    r"|, (?:because|since|as)\b)|\b(?:i|we|they|this group|society)(?:'d|'ll| would| will"
+    r"| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign|choose|pick|go with|puts?|gets?|be"
+    rf"|scores?|think)\b(?:(?!not\b)[^.:\d\n\[]){{0,40}}{_VALUE}|\b(?:it's|(?:it|that|answer) is"
+    rf"|would(?: \w+ly)? be|rated(?: as| at)?)(?: about| around)?(?: an?)? {_VALUE}"
 )
 
 
