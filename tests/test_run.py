@@ -58,6 +58,18 @@ def test_a_wrong_name_or_value_ends_in_a_sentence(typed, sentence):
     assert str(refused.value).endswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("goal", "sentence"),
+    [("fgures", "did you mean figures?"), ("99", "expected 10, 20"), ("1O", "expected 10, 20")],
+)
+def test_a_wrong_goal_ends_in_a_sentence(goal, sentence):
+    """Files are left to make."""
+    run.check_goals(["all", "10", "test-report", "build/book/.built"])
+    with pytest.raises(SystemExit) as refused:
+        run.check_goals([goal])
+    assert sentence in str(refused.value)
+
+
 def test_no_two_runs_share_a_folder():
     """Only the run that changes nothing is the default run."""
     assert run.run_name("", "", {}) == "default"

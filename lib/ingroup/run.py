@@ -87,7 +87,7 @@ def near(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     if close:
         return f"did you mean {close[0]}?"
-    return f"there are {', '.join(sorted(known))}"
+    return f"expected {', '.join(sorted(known))}"
 
 
 def assignments(line: str) -> dict:
@@ -158,8 +158,19 @@ def run_name(given: str, profile: str, typed: dict) -> str:
     return f"{plain}-{digest[:10]}"
 
 
+def check_goals(goals: Iterable[str]) -> None:
+    """Refuse a goal that is no target of the Makefile and no notebook's number."""
+    lines = re.findall(r"^([a-z][a-z -]*):", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE)
+    known = {*" ".join(lines).split(), *(name[:2] for name in names([]))}
+    for goal in goals:
+        is_file = "/" in goal or "." in goal
+        if goal not in known and not is_file:
+            sys.exit(f"{goal} is no target and no notebook's number: {near(goal, known)}")
+
+
 def folder(line: str, flags: str, *goals: str) -> None:
     """Print the folder of the run for make, and note there what was typed."""
+    check_goals(goals)
     noted = note(line, goals)
     run = noted["run"]
     path = "build" if run == "default" else f"build/runs/{run}"
@@ -174,7 +185,7 @@ def folder(line: str, flags: str, *goals: str) -> None:
     text = json.dumps(noted, indent=1)
     is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
     is_noted = text == known or is_named_again
-    runs_notebooks = "all" in goals or any(map(str.isdigit, goals))
+    runs_notebooks = "all" in goals or ("plan" not in goals and any(map(str.isdigit, goals)))
     # make runs the notebooks again if this file is newer, which a dry run (-n) leaves alone.
     if runs_notebooks and not is_noted and "n" not in flags:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -208,6 +219,8 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
 
     # Parameters of engines are in no notebook's cell, of which papermill would warn.
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    # A run that is stopped leaves a task of the notebook's client behind.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     source = nbformat.read(NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     if redraw:
         source.cells = [cell for cell in source.cells if DRAWING.intersection(tags(cell))]
@@ -246,6 +259,7 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
         unfinished.unlink()
     else:
         unfinished.replace(target)
+        print(f"{notebook}: written to {target}", file=sys.stderr)
 
 
 def redraw(path: str, only: str = "") -> None:
@@ -264,6 +278,7 @@ def redraw(path: str, only: str = "") -> None:
     saving = [file for file in of_study if saved in file.read_text("utf8")]
     for file in saving or of_study:
         papermill(file.stem, path, redraw=True)
+    print(f"drawn: {figures / only}.png" if only else f"drawn: {figures}")
 
 
 def plan(line: str, *studies: str) -> None:
@@ -274,10 +289,11 @@ def plan(line: str, *studies: str) -> None:
     from ingroup.inference.jobs import plan as planned
 
     noted = note(line, studies)
-    for notebook in names(studies):
-        _, _, study = notebook.partition("_")
-        if not (ROOT / "lib/ingroup" / study).is_dir():
-            continue
+    asking = [name for name in names(studies) if (ROOT / "lib/ingroup" / name[3:]).is_dir()]
+    if not asking:
+        sys.exit(f"notebook {', '.join(studies)} asks no model by itself")
+    for notebook in asking:
+        study = notebook[3:]
         values = parameters(notebook, noted)
         factor = 1.0
         for name in ("CORPUS", "QUESTIONS"):
@@ -291,8 +307,10 @@ def plan(line: str, *studies: str) -> None:
         checked = answers.Parameters.of(values)
         jobs = answers.jobs(checked) + answers.written(checked)
         table = planned(jobs, checked, factor)
-        whole = table.sum().to_frame("all")
-        print(table.to_string(), whole.T.to_string(), sep="\n")
+        if not checked.PRICE_IN and not checked.PRICE_OUT:
+            table = table.drop(columns="price")
+        for part in (table, table.agg(["sum"])):
+            print(part.to_string(float_format="{:,.2f}".format))
 
 
 def front(path: str) -> None:
@@ -310,4 +328,8 @@ if __name__ == "__main__":
     try:
         globals()[command](*words)
     except KeyboardInterrupt:
-        sys.exit(f"{command} {' '.join(words)} was stopped")
+        sys.exit("\nstopped: answers are kept, and the same command goes on")
+    except (ValueError, RuntimeError) as error:
+        if type(error).__name__ not in SENTENCES:
+            raise
+        sys.exit(str(error))
