@@ -13,7 +13,6 @@ MAKEFLAGS += -j2 --no-print-directory
 .SECONDEXPANSION:
 unexport JUPYTER_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE
 export OMP_NUM_THREADS ?= 1
-export PYTHONWARNINGS ?= ignore:IProgress not found
 
 # ---- what was typed is checked, and names the run's folder: build, or build/runs/<run>
 TYPED := '$(subst ','\'',$(MAKEOVERRIDES))'
