@@ -53,6 +53,7 @@ class Output:
 
 def replies_behind(job: Job, trials: list[int]) -> HTML:
     """Show the prompts and the replies of some trials, escaped, for replies are hostile text."""
+    trials = [trial for trial in trials if trial < len(job.design)]
     table = answers(job, ["text", "reasoning", "error"]).iloc[trials]
     for trial in trials:
         turns = [turn["content"] for turn in job.design[trial].chat]
