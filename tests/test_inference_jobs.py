@@ -13,6 +13,7 @@ from ingroup.inference.design import Block, Design
 from ingroup.inference.jobs import Job, answers, ask, plan
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Parameters
+from ingroup.inference.store import StoreError
 from ingroup.paths import RECORDINGS
 from ingroup.run import defaults
 from ingroup.tables import InputError
@@ -90,6 +91,18 @@ def test_a_recorded_run_asks_nothing(folders, monkeypatch):
     monkeypatch.setattr(jobs, "make_engine", lambda *options: pytest.fail("an engine started"))
     ask([job(WORDS, "recorded")], parameters())
     assert not (folders / "responses" / "study" / "small@recorded").exists()
+
+
+def test_another_file_of_replies_is_noticed_where_all_is_answered(folders):
+    written = job(["joy"], "replay", sampling=Sampling())
+    for name, text in (("first", "yes"), ("second", "no")):
+        table = pd.DataFrame({"prompt": ["Do you feel joy?"], "answer": [text]})
+        table.to_csv(folders / f"{name}.csv", index=False)
+    ask([written], parameters(RECORDINGS=str(folders / "first.csv")))
+    ask([written], parameters(RECORDINGS=str(folders / "first.csv")))
+    with pytest.raises(StoreError, match=r"second\.csv"):
+        ask([written], parameters(RECORDINGS=str(folders / "second.csv")))
+    assert answers(written).text.tolist() == ["yes"]
 
 
 def test_prompts_that_are_not_recorded_are_asked_live(folders, monkeypatch, capsys):

@@ -485,6 +485,12 @@ def test_filled_sheets_are_summarised_as_in_table_12(tmp_path):
         robustness.summary(files)
 
 
+def test_ratings_of_nobody_make_no_map(planted):
+    positions = maps.positions(planted[0])
+    with pytest.raises(InputError, match="nothing to map"):
+        maps.cluster_maps(positions.assign(Warmth=np.nan))
+
+
 # --------------------------------------------------------------------------------------- figures
 
 

@@ -282,7 +282,8 @@ def ask(jobs: Sequence[Job], parameters: Parameters) -> None:
         for job in jobs:
             known = set(job.recorded().trial)
             left = n_left(job, known)
-            if not left:
+            # Other files of recordings are noticed even if all was answered.
+            if not left and job.model.engine != "replay":
                 continue
             remedy = _remedy(job)
             if remedy:

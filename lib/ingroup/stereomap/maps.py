@@ -20,6 +20,7 @@ from ingroup import published
 from ingroup.stats.intervals import means_by
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import MAP, ROUND
+from ingroup.tables import InputError
 
 AXES = ["Competence", "Warmth"]
 ALPHA = 0.001  # the level of the paper's signs
@@ -163,6 +164,10 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
     """Cluster the groups of every map. The result is `positions` with a column ``cluster``."""
+    has_place = positions[AXES].notna().all(axis=1)
+    if not has_place.any():
+        raise InputError("no group is rated in warmth and competence: there is nothing to map")
+
     tables = []
     for (*_, version), of_map in positions.groupby(MAP, sort=False):
         points = of_map.set_index("group")
