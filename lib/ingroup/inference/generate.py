@@ -15,6 +15,9 @@ from ingroup.inference.design import Design
 from ingroup.inference.store import Store
 from ingroup.paths import RESPONSES
 
+# A thread that watches progress bars can abort a process that ends, which has stored all.
+tqdm.monitor_interval = 0
+
 Trials = Sequence[int]  # numbers of trials
 Answers = Iterator[tuple[Trials, list[Reply]]]  # the replies to some trials, as they come
 Ask = Callable[[Design, Iterable[Trials], Sampling], Answers]

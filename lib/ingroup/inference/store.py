@@ -243,7 +243,8 @@ class Store:
                     f"{file} is damaged or another store's: move it away and run again"
                 )
             reader = pa.BufferReader(content)
-            tables.append(pq.read_table(reader, columns=names, read_dictionary=texts))
+            options = {"columns": names, "read_dictionary": texts, "use_threads": False}
+            tables.append(pq.read_table(reader, **options))
         if len(tables) == 1:
             return tables[0]
 
