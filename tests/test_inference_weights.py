@@ -5,7 +5,6 @@ import yaml
 
 from ingroup.inference import weights
 from ingroup.inference.answers import EngineError
-from ingroup.inference.corpora import corpora, factor
 
 PARTS = ["yaml/__init__.py", "yaml/error.py"]
 
@@ -40,8 +39,3 @@ def test_a_folder_that_was_made_is_used(registry):
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     assert weights.available("absent") == folder
-
-
-def test_a_corpus_has_so_many_times_the_texts_of_its_sample():
-    assert factor("crowd-envent") == pytest.approx(6050 / 72)
-    assert all("files" in about for about in corpora().values())

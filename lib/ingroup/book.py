@@ -1,9 +1,9 @@
 """The book of a run: the table of its front page, its page of functions, cleaned outputs."""
 
-import re
 import textwrap
 from pathlib import Path
 
+import css_inline
 import nbformat
 import nh3
 import pandas as pd
@@ -27,6 +27,8 @@ BEGIN = "<!-- front page: written by make all -->\n"
 END = "<!-- end of the front page -->"
 SHOWN = {"text/html", "text/plain", "image/png"}  # kinds of output; scripts are not shown
 STYLES = {"background-color", "color", "font-weight", "white-space", "text-align"}
+# nh3 takes out sheets of style, so their rules go to the cells of tables first.
+STYLER = css_inline.CSSInliner(load_remote_stylesheets=False)
 CLEANER = nh3.Cleaner(
     tags=nh3.ALLOWED_TAGS - {"img"},  # a picture may come from elsewhere
     attributes=nh3.ALLOWED_ATTRIBUTES | {"*": {"class", "style"}},
@@ -78,29 +80,36 @@ def _verdicts(file, decimals):
     for row in pd.read_csv(file).itertuples():
         if row.verdict not in VERDICTS:
             raise InputError(f"{file}: found {row.verdict!r}, expected one of {VERDICTS}")
-        interval = f"[{row.low:{digits}}, {row.high:{digits}}]"
-        verdicts[label(row.model)] = f"{row.verdict}: {row.value:{digits}} {interval}"
+        model = label(row.model)
+        value = format(row.value, digits)
+        low = format(row.low, digits)
+        high = format(row.high, digits)
+        verdicts[model] = f"{row.verdict}: {value} [{low}, {high}]"
     return verdicts
 
 
 def markdown(table: pd.DataFrame) -> str:
     """Write the table of the front page, with the sentence above it, in Markdown."""
-    shown = table.drop(columns=ABOUT)
-    links = "[" + table.paper + "](" + table.notebook + ")"
-    shown.insert(0, "claim", links + ": " + table.claim)
-    shown.insert(1, "number, and as printed", table.number + ": " + table.printed)
+    links = "[" + table.paper + "](" + table.notebook + "): "
+    cells = pd.DataFrame()
+    cells["claim"] = links + table.claim
+    cells["number, and as printed"] = table.number + ": " + table.printed
+    cells = cells.join(table.drop(columns=ABOUT))
 
-    rows = [shown.columns, ["---"] * shown.shape[1], *shown.to_numpy()]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([SENTENCE, "", *lines, ""])
+    lines = [SENTENCE, ""]
+    for row in (cells.columns, ["---"] * cells.shape[1], *cells.to_numpy()):
+        line = " | ".join(row)
+        lines.append(f"| {line} |")
+    return "\n".join([*lines, ""])
 
 
 def plain(table: pd.DataFrame) -> str:
     """Write the same for a terminal."""
     lines = [SENTENCE]
     for row in table.to_dict("records"):
-        lines += ["", *textwrap.wrap(f"{row['paper']}: {row['claim']}", 100)]
-        lines += textwrap.wrap(f"{row['number']}: {row['printed']} in print", 100)
+        claim = f"{row['paper']}: {row['claim']}"
+        number = f"{row['number']}: {row['printed']} in print"
+        lines += ["", *textwrap.wrap(claim, 100), *textwrap.wrap(number, 100)]
         for model in table.columns.drop(ABOUT):
             lines.append(f"  {model:20} {row[model]}")
     return "\n".join(lines)
@@ -120,27 +129,12 @@ def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            for kind in set(data) - SHOWN:
+            for kind in data.keys() - SHOWN:
                 del data[kind]
             if "text/html" in data:
-                styled = with_own_style(data["text/html"])
+                styled = STYLER.inline(data["text/html"])
                 data["text/html"] = CLEANER.clean(styled)
     return notebook
-
-
-def with_own_style(html: str) -> str:
-    """Move the rules that a pandas Styler gives to single cells into these cells."""
-    sheets = " ".join(re.findall("<style.*?>(.*?)</style>", html, re.DOTALL))
-    styles = {}
-    for cells, rules in re.findall(r"([^{}]+)\{([^{}]*)\}", sheets):
-        for cell in re.findall(r"#(T_\w+_row\d+_col\d+)", cells):
-            earlier = styles.get(cell, "")
-            styles[cell] = earlier + rules.replace('"', "'")
-
-    def style(identity):
-        return f'style="{styles.get(identity[1], "")}"'
-
-    return re.sub(r'id="(T_\w+)"', style, html)
 
 
 def functions() -> str:

@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 PROFILES = NOTEBOOKS / "profiles"
-ENGINE = PROFILES / "engine.yaml"
+ENGINES = ROOT / "lib/ingroup/inference/engines.yaml"
 # Variables of the Makefile; any other is a parameter.
 OF_MAKE = {"PROFILE", "RUN", "ONLY", "STUDY", "PYTHON", "VENV", "PY", "READY", "TORCH_INDEX"}
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that draw, from written tables
@@ -53,7 +53,7 @@ def defaults(notebook: str) -> dict:
 
 def of_engines() -> dict:
     """Read the usual values of the engines' parameters, without a YAML library."""
-    lines = re.findall(r"^(\w+): (\S+)", ENGINE.read_text("utf8"), re.MULTILINE)
+    lines = re.findall(r"^(\w+): (\S+)", ENGINES.read_text("utf8"), re.MULTILINE)
     return {name: parsed(text, text) for name, text in lines}
 
 
@@ -116,34 +116,33 @@ def note(line: str, goals: Iterable[str]) -> dict:
         ``run``, ``profile`` and the ``typed`` parameters. A wrong name or value ends the program
         with one sentence.
     """
-    words = assignments(line)
-    typed = {name: text for name, text in words.items() if name not in OF_MAKE}
-    profile = words.get("PROFILE", "")
-    files = PROFILES.glob("*.yaml")
-    profiles = [file.stem for file in files if file != ENGINE]
-    if profile and profile not in profiles:
-        sys.exit(f"PROFILE={profile} does not exist: {near(profile, profiles)}")
-
-    numbers = list(filter(str.isdigit, goals))
     known = of_engines()
+    numbers = list(filter(str.isdigit, goals))
     for notebook in names(numbers):
         known |= defaults(notebook)
 
-    where = f"notebook {', '.join(numbers)}" if numbers else "any notebook"
-    for name, text in typed.items():
+    words = assignments(line)
+    typed = {}
+    for name in sorted(words.keys() - OF_MAKE):
+        text = words[name]
         if name not in known:
             hint = near(name.upper(), known)
-            sys.exit(f"{name} is no parameter of {where}: {hint}")
+            sys.exit(f"{name} is no parameter of the notebooks that run: {hint}")
         converted(name, text, known[name])
+        typed[name] = text
+
+    profile = words.get("PROFILE", "")
+    profiles = [file.stem for file in PROFILES.iterdir()]
+    if profile and profile not in profiles:
+        sys.exit(f"PROFILE={profile} does not exist: {near(profile, profiles)}")
     run = run_name(words.get("RUN", ""), profile, typed)
     return {"run": run, "profile": profile, "typed": typed}
 
 
 def run_name(given: str, profile: str, typed: dict) -> str:
     """Name a run as it was given, or by what it changes; ``default`` if that is nothing."""
-    parts = [f"{name}-{typed[name]}" for name in sorted(typed)]
+    parts = [f"{name}-{text}" for name, text in typed.items()]
     changes = "+".join([profile, *parts] if profile else parts)
-
     if given:
         is_plain = re.fullmatch(r"\w[\w.,+=-]{0,99}", given)
         is_taken = changes and given == "default"
@@ -158,39 +157,24 @@ def run_name(given: str, profile: str, typed: dict) -> str:
     return f"{plain}-{digest[:10]}"
 
 
-def check_goals(goals: Iterable[str]) -> None:
-    """Refuse a goal that is no target of the Makefile and no notebook's number."""
-    lines = re.findall(r"^([a-z][a-z -]*):", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE)
-    known = {*" ".join(lines).split(), *(name[:2] for name in names([]))}
-    for goal in goals:
-        is_file = "/" in goal or "." in goal
-        if goal not in known and not is_file:
-            sys.exit(f"{goal} is no target and no notebook's number: {near(goal, known)}")
-
-
 def folder(line: str, flags: str, *goals: str) -> None:
     """Print the folder of the run for make, and note there what was typed."""
-    check_goals(goals)
     noted = note(line, goals)
     run = noted["run"]
     path = "build" if run == "default" else f"build/runs/{run}"
+    print(path)
+    # A dry run (-n) changes nothing, as do these goals.
+    if "n" in flags or {"plan", "figures"}.intersection(goals):
+        return
+
     file = ROOT / path / "parameters.json"
     known = file.read_text("utf8") if file.exists() else ""
-    if "figures" in goals and not known:
-        found = ROOT.glob("build/runs/*/parameters.json")
-        runs = [file.parent.name for file in found]
-        hint = near(run, runs) if runs else "run the notebooks first"
-        sys.exit(f"the run {run} has no tables to draw from: {hint}")
-
-    text = json.dumps(noted, indent=1)
     is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
-    is_noted = text == known or is_named_again
-    runs_notebooks = "all" in goals or ("plan" not in goals and any(map(str.isdigit, goals)))
-    # make runs the notebooks again if this file is newer, which a dry run (-n) leaves alone.
-    if runs_notebooks and not is_noted and "n" not in flags:
+    text = json.dumps(noted, indent=1)
+    # make runs the notebooks again if this file is newer.
+    if text != known and not is_named_again:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf8")
-    print(path)
 
 
 def parameters(notebook: str, noted: dict) -> dict:
@@ -264,6 +248,9 @@ def papermill(notebook: str, path: str, redraw: bool = False) -> None:
 
 def redraw(path: str, only: str = "") -> None:
     """Draw the figures of a run again, or the one figure ``<study>/<name>``, from its tables."""
+    ran = sorted(Path(path, "notebooks").glob("[0-9]*.ipynb"))
+    if not ran:
+        sys.exit(f"{path} has no tables to draw from: run its notebooks first")
     figures = Path("figures") if path == "build" else Path(path, "figures")
     files = figures.glob("*/*.png")
     known = [f"{file.parent.name}/{file.stem}" for file in files]
@@ -272,20 +259,18 @@ def redraw(path: str, only: str = "") -> None:
 
     os.environ["FIGURE_ONLY"] = only  # Output.save passes over all others
     study, _, figure = only.partition("/")
-    ran = sorted(Path(path, "notebooks").glob("[0-9]*.ipynb"))
     of_study = [file for file in ran if study in file.stem]
     saved = f'{figure}\\"'  # as a notebook's JSON has the name, with a quotation mark
     saving = [file for file in of_study if saved in file.read_text("utf8")]
     for file in saving or of_study:
         papermill(file.stem, path, redraw=True)
-    print(f"drawn: {figures / only}.png" if only else f"drawn: {figures}")
+    print(f"drawn: {figures / only}")
 
 
 def plan(line: str, *studies: str) -> None:
     """Print what a run would ask: prompts, tokens and price of each job."""
     from importlib import import_module
 
-    from ingroup.inference import corpora
     from ingroup.inference.jobs import plan as planned
 
     noted = note(line, studies)
@@ -293,22 +278,11 @@ def plan(line: str, *studies: str) -> None:
     if not asking:
         sys.exit(f"notebook {', '.join(studies)} asks no model by itself")
     for notebook in asking:
-        study = notebook[3:]
+        answers = import_module(f"ingroup.{notebook[3:]}.answers")
         values = parameters(notebook, noted)
-        factor = 1.0
-        for name in ("CORPUS", "QUESTIONS"):
-            corpus = values.get(name)
-            # A corpus that was not fetched is planned by its sample.
-            if corpus in corpora.corpora() and not (ROOT / "data/raw" / corpus).exists():
-                values[name] = "sample"
-                factor = 1.0 if values.get("N_EVENTS") else corpora.factor(corpus)
-
-        answers = import_module(f"ingroup.{study}.answers")
         checked = answers.Parameters.of(values)
         jobs = answers.jobs(checked) + answers.written(checked)
-        table = planned(jobs, checked, factor)
-        if not checked.PRICE_IN and not checked.PRICE_OUT:
-            table = table.drop(columns="price")
+        table = planned(jobs, checked)
         for part in (table, table.agg(["sum"])):
             print(part.to_string(float_format="{:,.2f}".format))
 

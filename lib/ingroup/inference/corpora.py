@@ -56,23 +56,6 @@ def fetch(corpus: str) -> list[Path]:
     return files
 
 
-def factor(corpus: str) -> float:
-    """Say how many times the texts of its sample a corpus has, for a plan before it is fetched.
-
-    Parameters
-    ----------
-    corpus : str
-        A corpus of the registry.
-
-    Returns
-    -------
-    float
-        Texts of the corpus for each text of its sample.
-    """
-    about = corpora()[corpus]
-    return about["size"] / about["sample_size"]
-
-
 def _git_id(file: Path) -> str:
     """Compute the id that git gives to a file's content."""
     content = file.read_bytes()

@@ -369,7 +369,7 @@ def _live(job: Job, left: int) -> Job:
     return replace(job, model=job.model._replace(engine="transformers", loaded=str(folder)))
 
 
-def plan(jobs: Iterable[Job], parameters: Parameters, factor: float = 1.0) -> pd.DataFrame:
+def plan(jobs: Iterable[Job], parameters: Parameters) -> pd.DataFrame:
     """Estimate what a run will ask. No engine is needed.
 
     Parameters
@@ -378,16 +378,13 @@ def plan(jobs: Iterable[Job], parameters: Parameters, factor: float = 1.0) -> pd
         The jobs of the run.
     parameters : Parameters
         The run's parameters, for the prices.
-    factor : float
-        How many times the jobs' prompts the run has, where a corpus was not fetched and the jobs
-        have its sample (`corpora.factor`).
 
     Returns
     -------
     DataFrame
         One row for each job: ``prompts``, how many are ``left``, and of those ``prompt_tokens``
         (four characters each), at most ``reply_tokens``, and the highest ``price`` in the currency
-        of PRICE_IN and PRICE_OUT.
+        of PRICE_IN and PRICE_OUT, if one is given.
     """
     budget = Budget(price_in=parameters.PRICE_IN, price_out=parameters.PRICE_OUT)
     rng = np.random.default_rng(0)
@@ -400,16 +397,21 @@ def plan(jobs: Iterable[Job], parameters: Parameters, factor: float = 1.0) -> pd
             turns = [len(turn["content"]) for turn in chat]
             lengths.append(sum(turns))
 
-        left = n_left(job, set(job.recorded().trial)) * factor
+        left = n_left(job, set(job.recorded().trial))
         if left and job.is_left_out:
             left = 0
         prompt_tokens = left * np.mean(lengths) / CHARACTERS_PER_TOKEN
         reply_tokens = left * (1 if job.sampling.choices else job.sampling.max_tokens)
         rows[job.title, job.name] = {
-            "prompts": round(n_trials * factor),
-            "left": round(left),
+            "prompts": n_trials,
+            "left": left,
             "prompt_tokens": round(prompt_tokens),
             "reply_tokens": round(reply_tokens),
             "price": budget.price(prompt_tokens, reply_tokens),
         }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "job"])
+
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table = table.rename_axis(["model", "job"])
+    if parameters.PRICE_IN or parameters.PRICE_OUT:
+        return table
+    return table.drop(columns="price")

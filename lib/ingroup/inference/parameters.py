@@ -10,10 +10,9 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from ingroup.inference.answers import Sampling
 from ingroup.inference.models import Model, model
 from ingroup.inference.replay_engine import logged
-from ingroup.paths import NOTEBOOKS
 from ingroup.tables import InputError
 
-ENGINE = NOTEBOOKS / "profiles" / "engine.yaml"
+ENGINES = Path(__file__).with_name("engines.yaml")
 
 
 def _parts(value: Any) -> Any:
@@ -33,7 +32,7 @@ Price = Annotated[float, Field(ge=0)]
 class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     """Models, their engine and its options, and numbers. A study's class adds its own.
 
-    Defaults of the engines stand in ``notebooks/profiles/engine.yaml``; a notebook's cell of
+    Defaults of the engines stand in ``engines.yaml``; a notebook's cell of
     parameters has those that a student changes.
     """
 
@@ -72,7 +71,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         InputError
             The first value that cannot work, in one sentence.
         """
-        values = yaml.safe_load(ENGINE.read_text("utf8"))
+        values = yaml.safe_load(ENGINES.read_text("utf8"))
         for name in cls.model_fields:
             if name in names:
                 values[name] = names[name]
