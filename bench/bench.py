@@ -20,7 +20,9 @@ from ingroup.parsing import parse_rating
 from ingroup.paths import BUILD, ROOT
 
 FOLDER = BUILD / "bench"
-N_CELLS, N_EVENTS = 6167, 6050  # the first study: 37,310,350 prompts of a model
+# The first study: 37,310,350 prompts of a model.
+N_CELLS = 6167
+N_EVENTS = 6050
 SMALL = str(ROOT / "tests" / "model")
 CHOICES = tuple(map(str, range(101)))
 
@@ -49,23 +51,28 @@ def show(name: str, value: str, bar: str) -> None:
 def make_store(n_trials: int) -> Store:
     """Write a store of ratings as texts, once."""
     store = Store(FOLDER / f"ratings-{n_trials}", {"model": "bench", "trials": n_trials})
-    if len(store.pieces()) == store.n_shards:
+    n_written = len(store.pieces())
+    if n_written == store.n_shards:
         return store
+
     rng = np.random.default_rng(0)
-    texts = [str(number) for number in range(101)] + ["I cannot rate that.", "Rating: 50"]
+    texts = [*CHOICES, "I cannot rate that.", "Rating: 50"]
+    different = [Reply(text, prompt_tokens=200, output_tokens=3) for text in texts]
     with store.writing():
         for shard in range(store.n_shards):
             trials = store.shard_trials(shard)
-            drawn = rng.integers(len(texts), size=len(trials))
-            replies = [Reply(texts[one], prompt_tokens=200, output_tokens=3) for one in drawn]
+            n = len(trials)
+            drawn = rng.integers(len(texts), size=n)
+            replies = [different[one] for one in drawn]
             store.add(trials, trials, replies)
     return store
 
 
-def cell_means(store: Store, n_events: int) -> np.ndarray:
+def cell_means(store: Store) -> np.ndarray:
     """Parse each distinct text of a shard once, and average the ratings of each cell."""
-    sums = np.zeros(store.trials // n_events)
-    counts = np.zeros(store.trials // n_events)
+    n_cells = store.trials // N_EVENTS
+    sums = np.zeros(n_cells)
+    counts = np.zeros(n_cells)
     ratings: dict[str | None, float] = {}
     for table in store.shards(["text"]):
         column = table["text"].combine_chunks()
@@ -74,35 +81,39 @@ def cell_means(store: Store, n_events: int) -> np.ndarray:
             if text not in ratings:
                 ratings[text] = parse_rating(text, 0, 100).value
         of_texts = np.array([ratings[text] for text in texts])
-        values = of_texts[column.indices.to_numpy()]
+        number = column.indices.to_numpy()
+        values = of_texts[number]
 
-        cells = table["trial"].to_numpy() // n_events
+        trials = table["trial"].to_numpy()
         is_rated = np.isfinite(values)
-        sums += np.bincount(cells[is_rated], values[is_rated], minlength=len(sums))
-        counts += np.bincount(cells[is_rated], minlength=len(counts))
+        cells = trials[is_rated] // N_EVENTS
+        sums += np.bincount(cells, values[is_rated], minlength=n_cells)
+        counts += np.bincount(cells, minlength=n_cells)
     return sums / counts
 
 
-def tables(n_cells: int = N_CELLS) -> None:
+def tables() -> None:
     """Read the answers of a whole study, in a process of its own for the peak of memory."""
-    store = make_store(n_cells * N_EVENTS)
-    size = sum(file.stat().st_size for file in store.folder.glob("*.parquet"))
+    store = make_store(N_CELLS * N_EVENTS)
+    files = store.folder.glob("*.parquet")
+    size = sum(file.stat().st_size for file in files) / 1e6
     command = [sys.executable, __file__, "read", str(store.trials)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    output = subprocess.check_output(command, text=True)
     seconds, peak, mean = output.split()
-    show(
-        f"{store.trials:,} answers to means of cells",
-        f"{seconds} CPU s, {peak} MB peak, {size / 1e6:.0f} MB stored, mean {mean}",
-        "15 CPU s, 600 MB",
-    )
+
+    name = f"{store.trials:,} answers to means of cells"
+    value = f"{seconds} CPU s, {peak} MB peak, {size:.0f} MB stored, mean {mean}"
+    show(name, value, "15 CPU s, 600 MB")
 
 
 def read(n_trials: int) -> None:
     """Print CPU seconds, peak memory (MB) and the mean of all cells."""
     store = make_store(n_trials)
-    seconds, means = measure(lambda: cell_means(store, N_EVENTS))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{seconds:.1f} {peak:.0f} {means.mean():.4f}")
+    seconds, means = measure(lambda: cell_means(store))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    peak = usage.ru_maxrss / 1024
+    mean = means.mean()
+    print(f"{seconds:.1f} {peak:.0f} {mean:.4f}")
 
 
 # ---- scores over 101 choices -------------------------------------------------------------------
@@ -118,7 +129,7 @@ def prompts(n: int) -> Design:
     return Design([Block({}, {"n": range(n)}, render)])
 
 
-def choices(n_prompts: int = 32) -> None:
+def choices() -> None:
     """Compare scored answers with one pass for each choice."""
     import torch
 
@@ -126,7 +137,8 @@ def choices(n_prompts: int = 32) -> None:
 
     torch.set_num_threads(1)  # threads that wait for a core would count
     engine = TransformersEngine(SMALL)
-    chats = prompts(n_prompts).chats(range(n_prompts))
+    design = prompts(32)
+    chats = design.chats(range(32))
     sampling = Sampling(choices=CHOICES)
     engine.answer(chats[:2], sampling)
     fast, _ = measure(lambda: engine.answer(chats, sampling))
@@ -136,17 +148,18 @@ def choices(n_prompts: int = 32) -> None:
         (ids,) = engine.renderer.token_ids(chats[:1])
         for choice in CHOICES:
             spelled = engine.tokenizer.encode(choice, add_special_tokens=False)
-            engine._model(torch.tensor([[*ids, *spelled]]))
+            tokens = torch.tensor([[*ids, *spelled]])
+            engine._model(tokens)
 
     a_prompt, _ = measure(slow)
-    ratio = a_prompt * n_prompts / fast
+    ratio = a_prompt * len(chats) / fast
     show("scores over 101 choices, to a pass per choice", f"{ratio:.0f} times as fast", "50")
 
 
 # ---- vLLM with everything around it ------------------------------------------------------------
 
 
-def vllm(n_prompts: int = 128, n_pairs: int = 10) -> None:
+def vllm() -> None:
     """Compare a run of SmolLM2 into a store with vLLM's generate on the same prompts."""
     import shutil
 
@@ -156,32 +169,45 @@ def vllm(n_prompts: int = 128, n_pairs: int = 10) -> None:
     from ingroup.inference.generate import fill, open_store
     from ingroup.inference.vllm_engine import VLLMEngine
 
-    engine = VLLMEngine(str(weights.available("smollm2-135m-instruct")), dtype="float32")
-    design = prompts(n_prompts)
-    ids = engine.renderer.token_ids(design.chats(range(n_prompts)))
-    sampling = Sampling(max_tokens=4)
+    folder = FOLDER / "vllm"
+    model = weights.available("smollm2-135m-instruct")
+    engine = VLLMEngine(str(model), dtype="float32")
+    design = prompts(128)
+    chats = design.chats(range(128))
+    ids = engine.renderer.token_ids(chats)
+    ours = Sampling(max_tokens=4)
+    theirs = SamplingParams(temperature=0, max_tokens=4)
 
     def alone() -> None:
         engine.llm.reset_prefix_cache()
         tokens = [{"prompt_token_ids": one} for one in ids]
-        engine.llm.generate(tokens, SamplingParams(temperature=0, max_tokens=4), use_tqdm=False)
+        engine.llm.generate(tokens, theirs, use_tqdm=False)
 
     def whole() -> None:
         engine.llm.reset_prefix_cache()
-        folder = FOLDER / "vllm"
         shutil.rmtree(folder, ignore_errors=True)
-        fill(design, engine, open_store(folder, design, engine, sampling), sampling)
+        store = open_store(folder, design, engine, ours)
+        fill(design, engine, store, ours)
 
     whole()
-    ratios = [measure(alone)[0] / measure(whole)[0] for _ in range(n_pairs)]
+    ratios = []
+    for _ in range(10):
+        seconds_alone, _ = measure(alone)
+        seconds_whole, _ = measure(whole)
+        ratios.append(seconds_alone / seconds_whole)
     median = statistics.median(ratios)
     show("vLLM's generate alone, to a run into a store", f"{median:.2f} of the CPU time", "0.95")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["read"]:
-        read(int(sys.argv[2]))
-    else:
-        rows = {"tables": tables, "choices": choices, "vllm": vllm}
-        for row in sys.argv[1:] or rows:
-            rows[row]()
+    rows = {
+        "tables": tables,
+        "choices": choices,
+        "vllm": vllm,
+    }
+    match sys.argv[1:]:
+        case ["read", n_trials]:
+            read(int(n_trials))
+        case named:
+            for row in named or rows:
+                rows[row]()
