@@ -93,7 +93,7 @@ def markdown(table: pd.DataFrame) -> str:
     links = "[" + table.paper + "](" + table.notebook + "): "
     cells = pd.DataFrame()
     cells["claim"] = links + table.claim
-    cells["number, and as printed"] = table.number + ": " + table.printed
+    cells["number, and its range in the paper"] = table.number + ": " + table.printed
     cells = cells.join(table.drop(columns=ABOUT))
 
     lines = [SENTENCE, ""]
@@ -108,7 +108,7 @@ def plain(table: pd.DataFrame) -> str:
     lines = [SENTENCE]
     for row in table.to_dict("records"):
         claim = f"{row['paper']}: {row['claim']}"
-        number = f"{row['number']}: {row['printed']} in print"
+        number = f"{row['number']}; in the paper: {row['printed']}"
         lines += ["", *textwrap.wrap(claim, 100), *textwrap.wrap(number, 100)]
         for model in table.columns.drop(ABOUT):
             lines.append(f"  {model:20} {row[model]}")
