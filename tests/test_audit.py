@@ -65,7 +65,14 @@ def test_a_number_is_compared_whatever_its_type(number):
 
 @pytest.mark.parametrize(
     ("printed", "value", "agrees"),
-    [("5", 5.67, True), ("5", 6.0, False), ("-5.6", -5.67, True), ("1.77", 1.774, True)],
+    [
+        ("5", 5.67, True),
+        ("5", 6.0, False),
+        ("5", 4.6, True),
+        ("5", 4.3, False),
+        ("-5.6", -5.67, True),
+        ("1.77", 1.774, True),
+    ],
 )
 def test_rounded_or_cut(printed, value, agrees):
     """A number in prose may be rounded or cut."""
