@@ -1,7 +1,9 @@
 """Study 1: prompts by hash, golden numbers, slow definitions, known and absent effects."""
 
 import hashlib
+import json
 from functools import cache
+from types import SimpleNamespace
 
 import golden
 import numpy as np
@@ -12,6 +14,7 @@ from scipy import stats
 from ingroup import published
 from ingroup.empathy_gap import answers, gap, stimuli
 from ingroup.inference import jobs as shared
+from ingroup.paths import NOTEBOOKS
 from ingroup.stats.intervals import mean_over_items
 from ingroup.tables import InputError
 
@@ -457,6 +460,29 @@ def test_headline(notebook):
         "qwen2.5-coder-1.5b-instruct": "depends on the reading",
     }
     assert headline.value.round(2).tolist() == [-0.33, -0.65, 1.08]
+
+
+def test_verdict_of_few_events_or_without_a_direction():
+    """Five events cannot tell; a flat reading contradicts only one that has a direction."""
+    cells = json.loads((NOTEBOOKS / f"{NOTEBOOK}.ipynb").read_text("utf8"))["cells"]
+    (source,) = ["".join(cell["source"]) for cell in cells if cell["id"] == "c53"]
+
+    def verdict_of(low, high, n_events=12):
+        flat = {"reading": "greedy", "estimate": np.nan, "low": np.nan, "high": np.nan, "n": 0}
+        mean = {"reading": "expected", "estimate": 1.0, "low": low, "high": high, "n": n_events}
+        names = {
+            "np": np,
+            "section4": pd.DataFrame([mean, flat]).assign(model="m").set_index("model"),
+            "table02": pd.DataFrame({"events": [n_events]}),
+            "own_reading": pd.DataFrame({"model": ["m"], "reading": ["expected"]}),
+            "out": SimpleNamespace(write=lambda table, name: table),
+        }
+        exec(source, names)
+        return names["headline"].verdict.item()
+
+    assert verdict_of(0.5, 1.5) == "depends on the reading"
+    assert verdict_of(-0.5, 1.5) == "cannot be told"
+    assert verdict_of(0.5, 1.5, n_events=5) == "cannot be told"
 
 
 @pytest.mark.parametrize("n_events", [1, 6])

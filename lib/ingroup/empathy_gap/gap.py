@@ -114,7 +114,7 @@ def cell_pvalues(values: np.ndarray) -> np.ndarray:
     -------
     ndarray, (2, n, n)
         Two-sided p of paired t-tests, as in the paper, and of exact sign tests, in which zeros do
-        not count. Each is the larger p of two tests: cell (p, x) against (p, p) and (x, x). NaN on
+        not count. Each is the larger p of two tests: cell (i, j) against (i, i) and (j, j). NaN on
         the diagonal. A t-test of equal differences has p 0; any test without a difference has p 1.
     """
     diagonal = np.diag_indices(len(values))
