@@ -333,13 +333,14 @@ def _by_event(block):
     """Compute the columns of `by_event` of one block."""
     same = same_group(block.name[-1])
     values = cube(block)
+    of_named = values[1:, 1:]
     means = values.mean(axis=2)
     sd = means.std()
-    if is_flat(means[1:, 1:]):
+    if is_flat(of_named.mean(axis=2)):
         sd = np.nan
     points = _gap_by_event(values, same)
 
-    one_name, two_names = effects_by_event(values[1:, 1:], same)
+    one_name, two_names = effects_by_event(of_named, same)
     has_one_each = same.sum() == len(same)
     if has_one_each:
         two_names = np.nan
