@@ -51,35 +51,36 @@ def exclude(ratings: pd.DataFrame) -> pd.DataFrame:
     return ratings[n_rated == n_cells]
 
 
-def cube(block: pd.DataFrame) -> np.ndarray:
-    """Turn the ratings of one block into an array.
+def cube(block: pd.DataFrame, column: str = "rating") -> np.ndarray:
+    """Turn a column of one block into an array.
 
     Parameters
     ----------
     block : DataFrame
-        Ratings of one block, in the order of the design.
+        Ratings or cells of one block, in the order of the design.
+    column : str
+        The column.
 
     Returns
     -------
     ndarray, (perceivers, experiencers, events)
-        Points of the scale.
+        Cells have one number in place of those of the events.
     """
     n = block.perceiver.nunique()
-    ratings = block.rating.to_numpy()
-    return ratings.reshape(n, n, -1)
+    numbers = block[column].to_numpy()
+    return numbers.reshape(n, n, -1)
 
 
 def matrix(cells: pd.DataFrame, column: str = "z") -> np.ndarray:
     """Turn a column of the cells of one block into a matrix, whose rows are perceivers."""
-    n = cells.perceiver.nunique()
-    numbers = cells[column].to_numpy()
-    return numbers.reshape(n, n)
+    return cube(cells, column)[:, :, 0]
 
 
 def is_flat(means: np.ndarray) -> bool:
     """Tell whether no cell differs from any other beyond rounding, so that M does not exist."""
     largest = np.abs(means).max()
-    return np.ptp(means) <= 1e-12 * largest
+    width = np.ptp(means)
+    return width <= 1e-12 * largest
 
 
 def standardise(means: np.ndarray) -> np.ndarray:
@@ -170,7 +171,8 @@ def cells(ratings: pd.DataFrame) -> pd.DataFrame:
     kept = exclude(ratings)
     if kept.empty:
         raise InputError("no block has an event that is rated in all cells: nothing to analyse")
-    return blocks(kept).apply(_cells).reset_index()
+    table = blocks(kept).apply(_cells)
+    return table.reset_index()
 
 
 def _cells(block):
