@@ -120,7 +120,7 @@ def test_a_line_in_the_file_adds_a_group(tmp_path, monkeypatch):
     monkeypatch.setattr(stimuli, "FOLDER", tmp_path)
     design = stimuli.design(stimuli.load_scenarios(n_scenarios=2), "Age")
     assert sum(trial.condition["prompt"].group == "small_child" for trial in design) == 2 * 4
-    assert bias.group_labels()["small_child"] == "Small Child"
+    assert bias.group_labels()["small_child"] == "small_child"
 
 
 # Jobs and values
@@ -300,16 +300,6 @@ def test_brittleness_by_hand():
     cell = dict(zip(bias.CELL, ["m", "free", 1, "Race", "white"], strict=True))
     ratings = ratings.assign(scenario=1, **cell)
     assert bias.spreads(ratings).iloc[0] == pytest.approx(np.std([50, 54], ddof=1) / 2)
-
-
-def test_two_runs_are_paired_by_scenario():
-    rng = np.random.default_rng(5)
-    ratings = simulate(rng, {"asian": 2.0}, rounds=2)
-    ratings.loc[ratings["round"] == 2, "rating"] += 1.5
-    table = bias.two_runs(bias.of_scenarios(ratings))
-    assert table.low.le(1.5).all()
-    assert table.high.ge(1.5).all()
-    assert bias.two_runs(bias.of_scenarios(ratings[ratings["round"] == 1])).empty
 
 
 def test_phrasings_like_these_keep_the_bias_and_widen_its_interval():

@@ -1,17 +1,21 @@
 """Study 1: prompts by hash, golden numbers, slow definitions, known and absent effects."""
 
 import hashlib
+import json
 from functools import cache
+from types import SimpleNamespace
 
 import golden
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from ingroup import published
 from ingroup.empathy_gap import answers, gap, stimuli
 from ingroup.inference import jobs as shared
-from ingroup.stats import paired
+from ingroup.paths import NOTEBOOKS
+from ingroup.stats.intervals import mean_over_items
 from ingroup.tables import InputError
 
 NOTEBOOK = "10_empathy_gap"
@@ -288,20 +292,7 @@ def test_released_variant_by_its_definition(values):
     own = np.eye(5, dtype=bool)
     (row,) = gap.gaps(table_of(values)).to_dict("records")
     assert row["delta_released"] == pytest.approx(z[own].mean() - z[~own].mean())
-    assert gap.rounded(np.array([2.675])) == 2.67
-
-
-def test_losses_count_events_and_answers(values):
-    """Two of 12 events and two of 432 answers; a block that was not asked in full is no loss."""
-    values[1, 2, 3] = np.nan
-    values[2, 2, 4] = np.nan
-    table = table_of(values).assign(status="ok")
-    (row,) = gap.losses(table).to_dict("records")
-    assert row["events_lost"] == 2
-    assert row["percent_of_events"] == pytest.approx(100 * 2 / 12)
-    assert row["percent_of_answers"] == pytest.approx(100 * 2 / 432)
-    table.loc[0, "status"] = "missing"
-    assert gap.losses(table).empty
+    assert gap.rounded(np.array([2.675]), 2) == 2.67
 
 
 def test_one_event_has_a_gap_and_no_interval(values):
@@ -317,7 +308,7 @@ def test_flat_matrix_stops_nothing(values):
     (row,) = gap.gaps(table_of(values)).to_dict("records")
     assert row["points"] == pytest.approx(0)
     assert np.isnan([row["delta"], row["p"], row["delta_released"]]).all()
-    assert gap.mean_gap(table_of(values)).n.tolist() == [0]
+    assert gap.by_event(table_of(values)).delta.isna().all()
     assert gap.cells(table_of(np.full((6, 6, 2), 0.1))).z.isna().all()
 
 
@@ -361,10 +352,11 @@ def test_known_effect_is_recovered(simulated):
     assert row["low"] < row["delta"] < row["high"]
     assert row["low"] > 0
     assert row["p"] == 1 / 120
-    (kinds,) = gap.kinds(ratings).to_dict("records")
-    assert kinds["low"] < 8 < kinds["high"]
-    (mean,) = gap.mean_gap(ratings).to_dict("records")
-    assert mean["estimate"] == pytest.approx(row["delta"])
+    by_event = gap.by_event(ratings)
+    one_name = mean_over_items(by_event["one name"])
+    assert one_name.low < 8 < one_name.high
+    assert by_event["two names"].isna().all()
+    assert by_event.delta.mean() == pytest.approx(row["delta"])
 
 
 def test_no_effect_is_found_at_its_level(simulated):
@@ -379,12 +371,42 @@ def test_no_effect_is_found_at_its_level(simulated):
     assert np.mean(np.array(pvalues) < 0.05) <= 0.07
 
 
+def test_cells_are_compared_with_both_in_group_cells(values):
+    """The larger p of two paired tests, by SciPy's tests of single cells."""
+    by_t, by_sign = gap.cell_pvalues(values)
+    for i, j in np.ndindex(6, 6):
+        larger_t = 0
+        larger_sign = 0
+        for own in (i, j):
+            differences = values[i, j] - values[own, own]
+            above = int((differences > 0).sum())
+            if i != j:
+                larger_t = max(larger_t, stats.ttest_rel(values[i, j], values[own, own]).pvalue)
+                larger_sign = max(larger_sign, stats.binomtest(above, 12).pvalue)
+        if i == j:
+            larger_t = larger_sign = np.nan
+        assert by_t[i, j] == pytest.approx(larger_t, nan_ok=True)
+        assert by_sign[i, j] == pytest.approx(larger_sign, nan_ok=True)
+
+
+def test_cells_without_variance():
+    """Equal differences have p 0 by t, as released; no difference has p 1; zeros do not count."""
+    values = np.full((3, 3, 6), 50.0)
+    values[0, 1] += 1
+    values[1, 2, :4] += [1, 2, 3, -1]
+    by_t, by_sign = gap.cell_pvalues(values)
+    assert by_t[0, 1] == 0
+    assert by_sign[0, 1] == pytest.approx(2 * 0.5**6)
+    assert by_t[1, 0] == by_sign[1, 0] == 1
+    assert by_sign[1, 2] == pytest.approx(stats.binomtest(3, 4).pvalue)
+
+
 def test_shown_cells_follow_the_released_divisor(values):
     """A cell is shown if both p are below .05 / 36; "a person" and the diagonal always are."""
     values[1, 2] += 40
     cells = gap.cells(table_of(values))
     shown = gap.matrix(cells, "is_shown")
-    pvalues = paired.cell_pvalues(values)
+    pvalues, _ = gap.cell_pvalues(values)
     assert shown[1, 2]
     assert shown[0].all()
     assert shown[:, 0].all()
@@ -438,6 +460,29 @@ def test_headline(notebook):
         "qwen2.5-coder-1.5b-instruct": "depends on the reading",
     }
     assert headline.value.round(2).tolist() == [-0.33, -0.65, 1.08]
+
+
+def test_verdict_of_few_events_or_without_a_direction():
+    """Five events cannot tell; a flat reading contradicts only one that has a direction."""
+    cells = json.loads((NOTEBOOKS / f"{NOTEBOOK}.ipynb").read_text("utf8"))["cells"]
+    (source,) = ["".join(cell["source"]) for cell in cells if cell["id"] == "c53"]
+
+    def verdict_of(low, high, n_events=12):
+        flat = {"reading": "greedy", "estimate": np.nan, "low": np.nan, "high": np.nan, "n": 0}
+        mean = {"reading": "expected", "estimate": 1.0, "low": low, "high": high, "n": n_events}
+        names = {
+            "np": np,
+            "section4": pd.DataFrame([mean, flat]).assign(model="m").set_index("model"),
+            "table02": pd.DataFrame({"events": [n_events]}),
+            "own_reading": pd.DataFrame({"model": ["m"], "reading": ["expected"]}),
+            "out": SimpleNamespace(write=lambda table, name: table),
+        }
+        exec(source, names)
+        return names["headline"].verdict.item()
+
+    assert verdict_of(0.5, 1.5) == "depends on the reading"
+    assert verdict_of(-0.5, 1.5) == "cannot be told"
+    assert verdict_of(0.5, 1.5, n_events=5) == "cannot be told"
 
 
 @pytest.mark.parametrize("n_events", [1, 6])

@@ -11,7 +11,6 @@ import pandas as pd
 from ingroup import published
 from ingroup.biased_samaritan import stimuli
 from ingroup.stats.crossed import Effect, over_levels
-from ingroup.stats.intervals import means_by
 
 FAMILY = ["model", "reading", "round", "category"]  # its groups are tested together
 CELL = [*FAMILY, "group"]
@@ -87,21 +86,6 @@ def minus_control(units: pd.Series) -> pd.Series:
     return differences.stack().dropna()
 
 
-def two_runs(units: pd.Series) -> pd.DataFrame:
-    """Test the second run against the first, scenario by scenario (section 5.3).
-
-    Returns
-    -------
-    DataFrame
-        As from `intervals.means_by`, second minus first; no row of a model that was asked once.
-    """
-    keys = ["model", "reading", "category", "group"]
-    by_run = units.unstack("round", sort=False)
-    by_run = by_run.reindex(columns=[1, 2])
-    differences = by_run[2] - by_run[1]
-    return means_by(differences.dropna(), keys)
-
-
 def like_these(ratings: pd.DataFrame) -> pd.DataFrame:
     """Test each group against the control for phrasings like these (`crossed.over_levels`).
 
@@ -128,19 +112,16 @@ def like_these(ratings: pd.DataFrame) -> pd.DataFrame:
 
 def group_labels() -> pd.Series:
     """Return the name of each group, as Tables 6 to 8 print it, in the order of Table 4."""
-    tables = []
-    for number in (6, 7, 8):
-        tables.append(published.load("biased_samaritan", number))
+    tables = [published.load("biased_samaritan", number) for number in (6, 7, 8)]
     printed = pd.concat(tables)
     printed = printed.drop_duplicates("group")
     labels = printed.set_index("group").group_label
 
     phrasings = pd.read_csv(stimuli.FOLDER / "phrasings.csv")
     groups = phrasings.group.drop_duplicates()
-    # Groups that the paper lacks are named after their group in the file.
-    named = groups.str.replace("_", " ")
-    named = named.str.title()
-    names = groups.map(labels).fillna(named)
+    # Groups that the paper lacks keep their name in the file.
+    names = groups.map(labels)
+    names = names.fillna(groups)
     return names.set_axis(groups)
 
 

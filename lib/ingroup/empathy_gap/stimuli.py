@@ -163,14 +163,15 @@ def _in_turn(events: pd.DataFrame) -> pd.Index:
 
     So that small runs, too, have the events of which the recordings have free text.
     """
+    emotions = events.emotion
+    names = emotions.unique()
     rng = np.random.default_rng(0)
-    emotions = events.emotion.unique()
-    leading = rng.choice(emotions, min(2, len(emotions)), replace=False)
+    leading = rng.choice(names, min(2, len(names)), replace=False)
 
-    turn = events.groupby("emotion").cumcount()
-    follows = ~events.emotion.isin(leading)
-    places = pd.DataFrame({"turn": turn, "follows": follows})
-    return places.sort_values(["turn", "follows"], kind="stable").index
+    turn = emotions.groupby(emotions).cumcount()
+    is_leading = emotions.isin(leading)
+    places = turn - 0.5 * is_leading
+    return places.sort_values(kind="stable").index
 
 
 def _read_corpus(file: Path) -> pd.DataFrame:
