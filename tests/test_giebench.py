@@ -468,6 +468,16 @@ def test_construction_prompts_are_the_papers(made):
     assert f'2. User asks a question: "{topic}".' in dialog
 
 
+def test_a_reply_that_failed_or_was_cut_is_no_text(made, monkeypatch):
+    """Texts of a store are categories."""
+    table = pd.DataFrame(
+        {"text": ["one", "two", None], "finish_reason": ["stop", "length", "failed"]}
+    )
+    stored = table.astype({"text": "category"})
+    monkeypatch.setitem(made.replies.__globals__, "answers", lambda job, columns: stored)
+    assert made.replies(made.topic_job) == ["one", "", ""]
+
+
 def test_topics_are_the_lines_that_are_questions(made):
     text = '1. Is it?\n- **"Should we?"**\n\nHere are some topics.\n3) Is it?\nWhy not?'
     assert made.TOPIC_LINE.findall(text) == ["Is it?", "Should we?", "Is it?", "Why not?"]

@@ -205,7 +205,7 @@ def _read(job, parsing):
             reading="free",
             letter=read["value"].fillna(""),
             status=read.status,
-            text=replies.text,
+            text=replies.text.astype(object),
             p_right=np.nan,
             option_mass=np.nan,
         )
@@ -219,7 +219,7 @@ def _read(job, parsing):
         reading="greedy",
         letter=letters.str.strip("[]").fillna(""),
         status=scoring.statuses(replies),
-        text=replies.text,
+        text=replies.text.astype(object),
         # Stored probabilities have three digits, so they are renormalised.
         p_right=of_right / by_letter.sum(axis=1),
         option_mass=scoring.matrix(replies.option_mass, 1)[:, 0],
