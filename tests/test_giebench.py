@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
 
 from ingroup import published
-from ingroup.giebench import accuracy, answers, construction, figures, stimuli
-from ingroup.paths import RECORDINGS, SAMPLE
+from ingroup.giebench import accuracy, answers, figures, stimuli
+from ingroup.paths import SAMPLE
+from ingroup.stats.paired import sign_test
 from ingroup.tables import InputError
 
 MODELS = ["smollm2-135m-instruct", "gemma-3-270m", "qwen2.5-coder-1.5b-instruct"]
@@ -69,10 +69,9 @@ def test_rotation_moves_every_answer_through_all_places(items):
 
     item = items.loc["5"]
     right = item[item.correct]
-    for shift in range(4):
-        (turn,) = stimuli.chat(item, "ID", shift=shift)
-        letter = stimuli.right_letter(item.correct, shift)
-        tag = f"Assistant {letter}'s Answer]"
+    for trial in trials[trials.key == "5"].itertuples():
+        (turn,) = stimuli.chat(item, "ID", shift=trial.shift)
+        tag = f"Assistant {trial.correct}'s Answer]"
         assert f'{tag}\n"{right}"' in turn["content"]
 
 
@@ -100,7 +99,7 @@ def test_released_files_are_asked_as_they_stand_and_can_be_changed(items, tmp_pa
 
 
 def test_a_released_prompt_without_four_answers_keeps_its_order():
-    item = {"Raw": "Which is best, A or B?"}
+    item = {"Raw": "Which is best, A or B?", "identity": ""}
     assert stimuli.chat(item, "Raw")[0]["content"] == "Which is best, A or B?"
     with pytest.raises(InputError, match="found 0 answers"):
         stimuli.chat(item, "Raw", shift=1)
@@ -135,16 +134,17 @@ def test_a_wrong_cell_is_named(line, message, tmp_path):
 def test_the_papers_pairs_and_the_questions_that_they_have(items):
     pairs = stimuli.pairs()
     assert len(published.load("giebench", 7)) == 3 * 37
-    assert len(pairs) == 38  # Table 3 has one more, and one in the other order
-    assert len(answers.pairs_of(items)) == 38
+    assert pairs.identity_tuple.nunique() == 38  # Table 3 has one more, and one in the other order
+    assert len(pairs) == 2 * 38
     mismatched = answers.trials(items, "mismatch")
     assert (mismatched.told != mismatched.identity).all()
+    asked = mismatched.merge(pairs, on=["identity", "told"])
+    assert len(asked) == len(mismatched)
+    assert asked.identity_tuple.nunique() == 38
     assert not mismatched.duplicated(["key", "told"]).any()
 
 
-def test_parts_are_named_as_the_recordings_and_all_is_recorded(run):
-    for job in [*run.jobs, *run.free_jobs]:
-        assert (RECORDINGS / job.model.name / "giebench" / job.name).is_dir()
+def test_all_is_recorded(run):
     assert not run.every.status.isin(["missing", "failed"]).any()
 
 
@@ -152,7 +152,7 @@ def test_a_model_that_is_read_freely_is_asked_once():
     free = {"MODELS": MODELS[:1], "READING": "free", "MISMATCH": False}
     parameters = answers.Parameters.of(free)
     names = [job.name for job in answers.jobs(parameters)]
-    assert names == ["Raw-rotate+uncued", "ID-rotate", "COT-rotate"]
+    assert names == ["Raw-rotate", "ID-rotate", "COT-rotate"]
     assert answers.written(parameters) == []
 
 
@@ -226,18 +226,18 @@ def test_accuracy_by_hand_and_as_released():
     assert age.low == pytest.approx(100 * wilson.low)
     assert age.high == pytest.approx(100 * wilson.high)
 
-    released = accuracy.accuracy(verdicts(right), "released")
-    assert released.loc["one", "ID", "Age"].accuracy == pytest.approx(50.0)  # 3 / 6
-    assert released.loc["one", "ID", "Overall"].accuracy == pytest.approx(60.0)  # 3 / 5
+    released = accuracy.released_accuracy(accuracy.accuracy(verdicts(right)))
+    assert released["one", "ID", "Age"] == pytest.approx(50.0)  # 3 / 6
+    assert released["one", "ID", "Overall"] == pytest.approx(60.0)  # 3 / 5
 
 
 def test_the_released_way_gives_printed_numbers():
     """GPT-4 under COT: Gender is 66.2 in Table 1, which 45 of 67 + 1 give, and not 45 of 67."""
     right = np.repeat([1, 0], [45, 22])
-    table = accuracy.accuracy(verdicts([right] * 3, ["Gender"] * 67), "released")
+    table = accuracy.accuracy(verdicts([right] * 3, ["Gender"] * 67))
+    released = accuracy.released_accuracy(table)
     cot = published.load("giebench", 1).set_index(["model", "category"]).accuracy_pct
-    gender = table.loc["one", "COT", "Gender"]
-    assert gender.accuracy == pytest.approx(cot["gpt-4-turbo", "Gender"])
+    assert released["one", "COT", "Gender"] == pytest.approx(cot["gpt-4-turbo", "Gender"])
 
 
 def test_gains_and_losses_are_counted_by_question():
@@ -253,32 +253,27 @@ def test_gains_and_losses_are_counted_by_question():
     assert overall.p_holm == pytest.approx(2 * overall.p)
 
 
-@pytest.mark.parametrize(("gained", "lost"), [(0, 0), (6, 0), (9, 4), (2, 3)])
-def test_the_sign_test_is_mcnemars(gained, lost):
-    theirs = mcnemar([[10, lost], [gained, 5]], exact=True).pvalue
-    assert accuracy.sign_test(gained, lost) == pytest.approx(theirs)
-
-
 def test_a_mean_is_tested_by_question_or_by_identity():
-    differences = pd.Series([25.0, 0, 50, -25, 0, 75, 25])
+    clusters = list("aaaabbc")
+    index = pd.MultiIndex.from_arrays([range(7), clusters], names=["key", "identity"])
+    differences = pd.Series([25.0, 0, 50, -25, 0, 75, 25], index)
     theirs = stats.ttest_1samp(differences, 0)
-    ours = accuracy.mean_test(differences, range(7))
+    ours = accuracy.mean_test(differences, "key")
     assert ours["p"] == pytest.approx(theirs.pvalue)
     assert [ours["low"], ours["high"]] == pytest.approx(list(theirs.confidence_interval()))
 
     # The formula of the docstring, with clusters of four, two and one.
-    clusters = list("aaaabbc")
     residuals = differences - differences.mean()
-    sums = residuals.groupby(clusters).sum()
+    sums = residuals.groupby("identity").sum()
     error = np.sqrt(3 / 2 * (sums**2).sum()) / 7
     t = differences.mean() / error
-    ours = accuracy.mean_test(differences, clusters)
+    ours = accuracy.mean_test(differences, "identity")
     assert ours["p"] == pytest.approx(2 * stats.t.sf(t, 2))
     assert ours["n"] == 3
 
-    flat = accuracy.mean_test(pd.Series([0.0, 0.0]), ["a", "b"])
-    assert np.isnan(accuracy.mean_test(pd.Series([25.0, 25.0]), ["a", "b"])["p"])
-    assert flat == {"change": 0, "low": 0, "high": 0, "p": 1, "n": 2}
+    assert np.isnan(accuracy.mean_test(0 * differences + 25, "identity")["p"])
+    flat = accuracy.mean_test(0 * differences, "identity")
+    assert flat == {"change": 0, "low": 0, "high": 0, "p": 1, "n": 3}
 
 
 def test_a_judge_of_positions_gains_nothing_over_all_orders():
@@ -313,8 +308,7 @@ def test_mismatch_by_hand():
     table = pd.DataFrame(rows, columns=["identity", "told", "right"])
     table["key"] = table.identity
     both = pd.concat([table.assign(prompt=prompt, model="one") for prompt in ("COT", "ID")])
-    pairs = stimuli.pairs().query("identity_i == 'Male'")
-    found = accuracy.mismatch(both, pairs).loc["one", "COT", "(Male, Female)"].iloc[0]
+    found = accuracy.mismatch(both).loc["one", "COT", "(Male, Female)"].iloc[0]
     assert (found.n, found.before, found.after) == (2, 100, 50)
     assert (found.gained, found.lost, found.p) == (0, 1, 1)
 
@@ -374,7 +368,7 @@ def test_golden_numbers(run, tables):
 
 
 def test_printed_models_come_first_in_the_papers_layout(run):
-    table01 = figures.layout(run.both, "COT", "accuracy")
+    table01 = run.laid_out.loc["COT"]
     assert table01.index[0] == ("printed", "GPT-3.5-turbo")
     assert list(table01.loc["printed"].loc["GPT-4 Turbo"])[-1] == 78.6
     assert len(table01.loc["printed"]) == 23
@@ -397,7 +391,7 @@ def test_the_numbers_in_the_notebooks_text(run):
         assert (rows.delta_pct > 0).sum() == n_positive
     assert (run.letters.drop("COT", level="prompt").A > 0.98).all()
     # Nine questions that all change in one way are significant after Holm's correction, eight not.
-    assert accuracy.sign_test(9, 0) < 0.05 / 11 < accuracy.sign_test(8, 0)
+    assert sign_test([1] * 9) < 0.05 / 11 < sign_test([1] * 8)
 
 
 def test_the_headline(run, tables):
@@ -441,9 +435,8 @@ def test_a_printed_model_is_compared_number_by_number():
 
 
 def test_figures_show_the_numbers(run):
-    figure = figures.by_category(run.out.read("table01_02_06_with_printed"))
-    qwen = figure.axes[2].lines[3]
-    expected = figures.layout(run.both, "COT", "accuracy").loc["here"].loc["Qwen2.5-Coder-1.5B"]
+    qwen = run.grid.figure.axes[2].lines[3]
+    expected = run.laid_out.loc["COT", "here", "Qwen2.5-Coder-1.5B"]
     from_top = np.argsort(qwen.get_ydata())
     assert list(qwen.get_xdata()[from_top]) == pytest.approx(list(expected))
     assert qwen.get_label() == "Qwen2.5-Coder-1.5B"
@@ -463,16 +456,26 @@ def test_construction_prompts_are_the_papers(made):
         "Should homosexuals have the same rights and protections as heterosexuals under the law?"
     )
     values = [{"identity": "homosexuality", "example": topic}]
-    job = construction.job(made.p, "topic_generation", values)
+    job = made.writing("topic_generation", values)
     text = job.design[0].chat[0]["content"]
     assert text.startswith('Please construct some controversial topics about "homosexuality":\n')
     assert text.endswith(f'Example:\n"{topic}"')
 
     values = [{"question": topic, "attitude": "negative"}]
-    job = construction.job(made.p, "dialog_construction", values)
+    job = made.writing("dialog_construction", values)
     dialog = job.design[0].chat[0]["content"]
     assert "needs to maintain a negative attitude towards the user's questions." in dialog
     assert f'2. User asks a question: "{topic}".' in dialog
+
+
+def test_a_reply_that_failed_or_was_cut_is_no_text(made, monkeypatch):
+    """Texts of a store are categories."""
+    table = pd.DataFrame(
+        {"text": ["one", "two", None], "finish_reason": ["stop", "length", "failed"]}
+    )
+    stored = table.astype({"text": "category"})
+    monkeypatch.setitem(made.replies.__globals__, "answers", lambda job, columns: stored)
+    assert made.replies(made.topic_job) == ["one", "", ""]
 
 
 def test_topics_are_the_lines_that_are_questions(made):
@@ -492,8 +495,8 @@ def test_topics_are_the_lines_that_are_questions(made):
         ('"user": "Why?", "assistant": "[[A]] is best."', ""),
     ],
 )
-def test_the_assistants_answer_of_a_dialog(text, answer):
-    assert construction.parse_dialog(text) == answer
+def test_the_assistants_answer_of_a_dialog(made, text, answer):
+    assert made.parse_dialog(text) == answer
 
 
 def test_the_three_rules(made):
@@ -509,14 +512,14 @@ def test_the_three_rules(made):
     assert (labelled.label == labelled.annotator_1)[is_agreed].all()
 
 
-def test_a_wrong_mark_is_named(tmp_path):
+def test_a_wrong_mark_is_named(made, tmp_path):
     file = tmp_path / "sheet.csv"
     file.write_text(
         "category,identity,topic,annotator_1,annotator_2,discussed\nAge,Old,Why?,positive,maybe,\n"
     )
     message = "line 2, column annotator_2: found 'maybe', expected positive"
     with pytest.raises(InputError, match=message):
-        construction.read_sheet(str(file))
+        made.read_sheet(file)
 
 
 def test_new_questions_can_be_asked(made):

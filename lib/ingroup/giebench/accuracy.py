@@ -1,36 +1,31 @@
 """Accuracy of verdicts and its change between prompts and identities (sections 4 and 5)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
-from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.giebench import stimuli
 from ingroup.stats.intervals import holm
+from ingroup.stats.paired import sign_test
 
 OVERALL = "Overall"
 CELL = ["model", "prompt", "category"]
 
 
-def accuracy(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
+def accuracy(answers: pd.DataFrame) -> pd.DataFrame:
     """Compute the accuracy of each model, prompt and category: Tables 1, 2 and 6.
 
     Parameters
     ----------
     answers : DataFrame
         From `answers.load`, each question once for each prompt.
-    denominator : {"paper", "released"}
-        "paper" divides by n. "released" does as the script of June 2024: it divides by n + 1 in a
-        category and by n overall, and rounds shares to three decimals.
 
     Returns
     -------
     DataFrame
         Index `CELL`; ``n`` questions, ``right``, ``without`` a verdict (which counts as wrong),
-        ``accuracy`` in percent, and ``low`` to ``high``, Wilson's 95 % interval of right / n.
+        ``accuracy`` in percent, and ``low`` to ``high``, Wilson's 95 % interval.
     """
     counted = _with_overall(answers)
     counted["without"] = counted.letter == ""
@@ -38,7 +33,7 @@ def accuracy(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
     table = groups[["right", "without"]].sum()
     table.insert(0, "n", groups.size())
 
-    table["accuracy"] = _percent(table.right, table.n, denominator)
+    table["accuracy"] = 100 * table.right / table.n
     low, high = proportion_confint(table.right, table.n, method="wilson")
     table["low"] = 100 * low
     table["high"] = 100 * high
@@ -52,23 +47,32 @@ def _with_overall(answers):
     return pd.concat([given, overall], ignore_index=True)
 
 
-def _percent(right, n, denominator):
-    """Divide right answers by questions, as `accuracy` describes."""
-    if denominator == "paper":
-        return 100 * right / n
-    categories = n.index.get_level_values("category")
+def released_accuracy(table: pd.DataFrame) -> pd.Series:
+    """Compute accuracy in percent as the authors' script of June 2024, whose numbers are printed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `accuracy`.
+
+    Returns
+    -------
+    Series
+        Right answers divided by n + 1 in a category and by n overall, rounded to three decimals.
+    """
+    categories = table.index.get_level_values("category")
     is_category = categories != OVERALL
-    share = right / (n + is_category)
+    share = table.right / (table.n + is_category)
     # Python's round, as released: that of NumPy multiplies first.
     return 100 * share.map(lambda value: round(value, 3))
 
 
-def changes(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
+def changes(answers: pd.DataFrame) -> pd.DataFrame:
     """Count the questions that COT and ID gain and lose against Raw: Tables 4 and 5.
 
     Parameters
     ----------
-    answers, denominator
+    answers : DataFrame
         As in `accuracy`.
 
     Returns
@@ -76,15 +80,16 @@ def changes(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
     DataFrame
         Index `CELL`; ``n`` questions; the accuracy ``before`` (under Raw) and ``after`` (under this
         prompt) in percent, and its ``change`` in points; ``gained``, right only after; ``lost``,
-        right only before; ``p`` of `sign_test`, and ``p_holm``, corrected over the categories of a
-        model and prompt. The Overall tests of a model are a family of their own.
+        right only before; ``p`` of McNemar's exact test, which is `sign_test`, and ``p_holm``,
+        corrected over the categories of a model and prompt. The Overall tests of a model are a
+        family of their own.
     """
     counted = _with_overall(answers)
     is_raw = counted.prompt == "Raw"
     raw = counted[is_raw]
     raw = raw.set_index(["model", "category", "key"])
     others = counted[~is_raw]
-    table = _compare(raw.right, others, CELL, denominator)
+    table = _compare(raw.right, others, CELL)
 
     p = table.p.reset_index()
     is_overall = p.category == OVERALL
@@ -95,50 +100,27 @@ def changes(answers: pd.DataFrame, denominator: str = "paper") -> pd.DataFrame:
     return table
 
 
-def sign_test(gained: int, lost: int) -> float:
-    """Test whether gains and losses are equally frequent, by McNemar's exact test.
-
-    Parameters
-    ----------
-    gained, lost : int
-        Questions that changed to right, and to wrong.
-
-    Returns
-    -------
-    float
-        The two-sided p: how often a fair coin divides them as unevenly. 1 without a change.
-    """
-    n_changed = gained + lost
-    if n_changed == 0:
-        return 1.0
-    return stats.binomtest(gained, n_changed).pvalue
-
-
-def _compare(before, answers, levels, denominator="paper"):
+def _compare(before, answers, levels):
     """Compare answers of each group with earlier ones to the same questions."""
     keys = before.index.names
-    both = answers.join(before.rename("before"), on=keys, how="inner")
-    both["gained"] = both.right > both.before
-    both["lost"] = both.right < both.before
-    groups = both.groupby(levels, sort=False)
-    sums = groups[["before", "right", "gained", "lost"]].sum()
-
-    n = groups.size()
-    before = _percent(sums.before, n, denominator)
-    after = _percent(sums.right, n, denominator)
-    columns = {
-        "n": n,
-        "before": before,
-        "after": after,
-        "change": after - before,
-        "gained": sums.gained,
-        "lost": sums.lost,
-        "p": list(map(sign_test, sums.gained, sums.lost)),
-    }
-    return pd.DataFrame(columns)
+    both = answers.join(100 * before.rename("before"), on=keys, how="inner")
+    both["after"] = 100 * both.right
+    both["change"] = both.after - both.before
+    both["gained"] = both.change > 0
+    both["lost"] = both.change < 0
+    table = both.groupby(levels, sort=False).agg(
+        n=("key", "size"),
+        before=("before", "mean"),
+        after=("after", "mean"),
+        gained=("gained", "sum"),
+        lost=("lost", "sum"),
+        p=("change", sign_test),
+    )
+    table.insert(3, "change", table.after - table.before)
+    return table
 
 
-def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+def mismatch(answers: pd.DataFrame) -> pd.DataFrame:
     """Compute the accuracy with the other identity of a pair in the prompt: Tables 3 and 7.
 
     Parameters
@@ -146,33 +128,23 @@ def mismatch(answers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     answers : DataFrame
         Answers under COT and ID, with the question's own identity and with others. The questions
         of both identities of a pair count.
-    pairs : DataFrame
-        From `answers.pairs_of`.
 
     Returns
     -------
     DataFrame
-        Index ``model``, ``prompt``, ``identity_tuple``, ``identity_i``, ``identity_j``; the columns
-        of `changes`, ``before`` with the own identity and ``after`` with the other one; ``p_holm``
-        over the pairs of a model and prompt.
+        Index ``model``, ``prompt`` and `stimuli.PAIR`; the columns of `changes`, ``before`` with
+        the own identity and ``after`` with the other one; ``p_holm`` over the pairs of a model and
+        prompt.
     """
     given = answers.dropna(subset="right")
     is_own = given.told == given.identity
     own = given[is_own]
     own = own.set_index(["model", "prompt", "key"])
+    swapped = given[~is_own]
+    other = swapped.merge(stimuli.pairs(), on=["identity", "told"])
 
-    # The questions of either identity are told the other one.
-    one_way = pairs.assign(identity=pairs.identity_i, told=pairs.identity_j)
-    other_way = pairs.assign(identity=pairs.identity_j, told=pairs.identity_i)
-    both_ways = pd.concat([one_way, other_way])
-    mismatched = given[~is_own]
-    other = mismatched.merge(both_ways, on=["identity", "told"])
-
-    prompt = ["model", "prompt"]
-    pair = ["identity_tuple", *stimuli.SIDES]
-    levels = prompt + pair
-    table = _compare(own.right, other, levels)
-    by_prompt = table.groupby(level=prompt)
+    table = _compare(own.right, other, ["model", "prompt", *stimuli.PAIR])
+    by_prompt = table.groupby(level=["model", "prompt"])
     table["p_holm"] = by_prompt.p.transform(holm)
     return table
 
@@ -203,12 +175,22 @@ def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
     orders = answers.groupby(question, sort=False)
     means = orders[value].mean(skipna=False)
     shares = means.unstack("prompt")
-    questions = 100 * shares.dropna()
-    by_model = questions.groupby(level="model", sort=False)
+    percent = 100 * shares.dropna()
+    by_model = percent.groupby(level="model", sort=False)
     rows = {}
     for model, of_model in by_model:
         for prompt in ("COT", "ID"):
-            rows[model, prompt] = _gain(of_model, prompt)
+            change = of_model[prompt] - of_model.Raw
+            like = mean_test(change, "identity")
+            rows[model, prompt] = {
+                "before": of_model.Raw.mean(),
+                "after": of_model[prompt].mean(),
+                **mean_test(change, "key"),
+                "low_like": like["low"],
+                "high_like": like["high"],
+                "p_like": like["p"],
+                "n_like": like["n"],
+            }
 
     table = pd.DataFrame.from_dict(rows, orient="index")
     table = table.rename_axis(["model", "prompt"])
@@ -218,31 +200,16 @@ def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
     return table
 
 
-def _gain(questions, prompt):
-    """Test what a prompt adds to Raw, for questions and for identities like these."""
-    before = questions.Raw
-    after = questions[prompt]
-    difference = after - before
-    row = {"before": before.mean(), "after": after.mean()}
-    row |= mean_test(difference, range(len(questions)))
-
-    identities = questions.index.get_level_values("identity")
-    like = mean_test(difference, identities)
-    del like["change"]
-    for name, number in like.items():
-        row[f"{name}_like"] = number
-    return row
-
-
-def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
+def mean_test(differences: pd.Series, cluster: str) -> dict[str, float]:
     """Test a mean against 0, with the observations in clusters.
 
     Parameters
     ----------
     differences : Series
         One number for each question.
-    clusters : sequence
-        The cluster of each question; with a cluster each, this is Student's t-test.
+    cluster : str
+        The level of the index that names the cluster of each question; with a cluster each, this
+        is Student's t-test.
 
     Returns
     -------
@@ -258,7 +225,7 @@ def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
 
         SE^2 = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
     """
-    codes, names = pd.factorize(np.asarray(clusters))
+    codes, names = differences.index.get_level_values(cluster).factorize()
     low = high = p = np.nan
     if not differences.any():
         low = high = 0.0
@@ -267,8 +234,9 @@ def mean_test(differences: pd.Series, clusters: Sequence) -> dict[str, float]:
         values = differences.to_numpy()
         model = OLS(values, np.ones_like(values))
         fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
-        low, high = fit.conf_int()[0]
-        p = fit.pvalues[0]
+        (interval,) = fit.conf_int()
+        low, high = interval
+        (p,) = fit.pvalues
 
     return {
         "change": differences.mean(),

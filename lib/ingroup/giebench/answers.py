@@ -1,8 +1,10 @@
 """From questions to a verdict for each prompt: what is asked, and one long table of answers."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,6 @@ class Parameters(shared.Parameters):
     ORDER: Literal["given", "rotate"] = "rotate"
     WORDING: Literal["uncued", "straight", "paper", "released"] = "uncued"
     MISMATCH: bool = True
-    DENOMINATOR: Literal["paper", "released"] = "paper"
     MAX_TOKENS: shared.Count = 512
 
 
@@ -52,38 +53,16 @@ def trials(items: pd.DataFrame, order: str = "rotate") -> pd.DataFrame:
     """
     rows = items.reset_index()
     if order == "mismatch":
-        pairs = pairs_of(items)[stimuli.SIDES]
-        tables = [_with_other(rows, pair) for pair in pairs.to_numpy()]
+        pairs = stimuli.pairs().groupby("identity_tuple", sort=False)
+        tables = [rows.merge(pair, on="identity").assign(shift=0) for _, pair in pairs]
     else:
-        shifts = range(4 if order == "rotate" else 1)
-        tables = [rows.assign(shift=shift, told=rows.identity) for shift in shifts]
+        n_orders = 4 if order == "rotate" else 1
+        tables = [rows.assign(told=rows.identity, shift=shift) for shift in range(n_orders)]
 
     table = pd.concat(tables, ignore_index=True)
-    correct = zip(table.correct, table["shift"], strict=True)
-    table["correct"] = [stimuli.right_letter(letter, shift) for letter, shift in correct]
+    place = table.correct.map(stimuli.LETTERS.index) + table["shift"]
+    table["correct"] = np.take(stimuli.LETTERS, place % 4)
     return table[TRIAL]
-
-
-def _with_other(rows, pair):
-    """Select the questions of both identities of a pair, each told the other one."""
-    one, other = pair
-    of_pair = rows[rows.identity.isin(pair)]
-    told = of_pair.identity.map({one: other, other: one})
-    return of_pair.assign(shift=0, told=told)
-
-
-def pairs_of(items: pd.DataFrame) -> pd.DataFrame:
-    """Select the pairs of identities (`stimuli.pairs`) of which both have questions."""
-    pairs = stimuli.pairs()
-    is_asked = pairs[stimuli.SIDES].isin(set(items.identity))
-    return pairs[is_asked.all(axis=1)]
-
-
-def tenth(items: pd.DataFrame) -> pd.DataFrame:
-    """Choose a fixed random tenth of the questions, rounded up, in their order."""
-    n = -(-len(items) // 10)
-    rows = np.random.default_rng(0).choice(len(items), n, replace=False)
-    return items.iloc[sorted(rows)]
 
 
 def design(
@@ -107,12 +86,10 @@ def design(
     """
     by_key = items.to_dict("index")
 
-    def render(condition: Mapping[str, Any]) -> list[dict[str, str]]:
+    def render(condition):
         trial = condition["trial"]
-        told = trial["told"]
-        identity = "" if told == trial["identity"] else told
         item = by_key[trial["key"]]
-        return stimuli.chat(item, prompt, wording, identity, trial["shift"])
+        return stimuli.chat(item, prompt, wording, trial["told"], trial["shift"])
 
     asked = trials(items, order).to_dict("records")
     return Design([Block({"prompt": prompt}, {"trial": asked}, render)])
@@ -133,7 +110,8 @@ def jobs(parameters: Parameters) -> list[Job]:
     """
     items = stimuli.load_questions(parameters.QUESTIONS)
     planned = [(prompt, parameters.ORDER) for prompt in stimuli.PROMPTS]
-    if parameters.MISMATCH and len(pairs_of(items)):
+    has_pair = items.identity.isin(stimuli.pairs().identity)
+    if parameters.MISMATCH and has_pair.any():
         planned += [("COT", "mismatch"), ("ID", "mismatch")]
 
     written = parameters.sampling
@@ -141,13 +119,12 @@ def jobs(parameters: Parameters) -> list[Job]:
     listed = []
     for model in parameters.models:
         sampling = written if model.reading == "free" else scored
-        for prompt, order in planned:
-            listed.append(_job(parameters, model, items, prompt, order, sampling))
+        listed += _of_model(model, items, planned, parameters.WORDING, sampling)
     return listed
 
 
 def written(parameters: Parameters) -> list[Job]:
-    """List the free text that scored models are asked for, about a tenth of the questions.
+    """List the free text that scored models are asked for, about a fixed random tenth of questions.
 
     Parameters
     ----------
@@ -159,33 +136,33 @@ def written(parameters: Parameters) -> list[Job]:
     list of Job
         One for each model and prompt.
     """
-    items = tenth(stimuli.load_questions(parameters.QUESTIONS))
-    order = parameters.ORDER
-    sampling = parameters.sampling
+    items = stimuli.load_questions(parameters.QUESTIONS)
+    n = math.ceil(len(items) / 10)
+    drawn = items.sample(n, random_state=np.random.default_rng(0))
+    tenth = items[items.index.isin(drawn.index)]
+
+    planned = [(prompt, parameters.ORDER) for prompt in stimuli.PROMPTS]
     listed = []
     for model in parameters.models:
         if model.reading != "free":
-            for prompt in stimuli.PROMPTS:
-                listed.append(_job(parameters, model, items, prompt, order, sampling))
+            listed += _of_model(model, tenth, planned, parameters.WORDING, parameters.sampling)
     return listed
 
 
-def _job(parameters, model, items, prompt, order, sampling):
-    """Make the job of one model and prompt, with a part that is named as its recording."""
-    wording = parameters.WORDING
-    part = f"{prompt}-{order}"
-    # A recording is shared by all wordings that leave its prompt as it is.
-    if stimuli.template(prompt, wording) != stimuli.template(prompt, "straight"):
-        part = f"{part}+{wording}"
-
-    return Job(
-        study="giebench",
-        part=part,
-        model=model,
-        design=design(items, prompt, order, wording),
-        sampling=sampling,
-        labels={"prompt": prompt, "order": order},
-    )
+def _of_model(model, items, planned, wording, sampling):
+    """List the jobs of one model, one for each prompt and order that are planned."""
+    listed = []
+    for prompt, order in planned:
+        job = Job(
+            study="giebench",
+            part=f"{prompt}-{order}",
+            model=model,
+            design=design(items, prompt, order, wording),
+            sampling=sampling,
+            labels={"prompt": prompt, "order": order},
+        )
+        listed.append(job)
+    return listed
 
 
 def load(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
@@ -208,63 +185,50 @@ def load(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
         right letter among the four, and ``option_mass`` the probability that the unconstrained
         model begins its reply as a verdict begins; else they are NaN.
     """
-    tables = []
-    for job in jobs:
-        (block,) = job.design.blocks
-        asked = pd.DataFrame(block.factors["trial"])
-        is_scored = bool(job.sampling.choices)
-        read = _scored(job, asked.correct) if is_scored else _free(job, parsing)
-
-        table = asked.join(read)
-        is_given = ~table.status.isin([FAILED, MISSING])
-        is_right = table.letter == table.correct
-        table["right"] = is_right.astype(float).where(is_given)
-        table["reading"] = "greedy" if is_scored else "free"
-        table["prompt"] = job.labels["prompt"]
-        table["model"] = job.model.name
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+    table = pd.concat([_read(job, parsing) for job in jobs], ignore_index=True)
+    is_right = table.letter == table.correct
+    is_given = ~table.status.isin([FAILED, MISSING])
+    table["right"] = is_right.astype(float).where(is_given)
+    return table
 
 
-def _scored(job, correct):
-    """Read scored answers: the greedy letter, and the probability of the right one."""
+def _read(job, parsing):
+    """Read the answers to one job, beside what was asked."""
+    (block,) = job.design.blocks
+    trials = pd.DataFrame(block.factors["trial"])
+    asked = trials.assign(model=job.model.name, prompt=job.labels["prompt"])
+    if not job.sampling.choices:
+        replies = answers(job, ["text"])
+        parse = partial(parse_verdict, rule=parsing)
+        read = read_answers(replies, parse, _parse_cut if parsing == "sound" else None)
+        return asked.assign(
+            reading="free",
+            letter=read["value"].fillna(""),
+            status=read.status,
+            text=replies.text.astype(object),
+            p_right=np.nan,
+            option_mass=np.nan,
+        )
+
     replies = answers(job, ["text", "probabilities", "option_mass"])
     letters = scoring.greedy_choices(replies, job.sampling)[0]
-
     by_letter = scoring.matrix(replies.probabilities, len(VERDICTS))
-    position = correct.map(stimuli.LETTERS.index)
-    of_right = by_letter[replies.index, position]
-    columns = {
-        "letter": letters.str.strip("[]").fillna(""),
-        "status": scoring.statuses(replies),
-        "text": replies.text.astype(object),
+    position = asked.correct.map(stimuli.LETTERS.index)
+    of_right = by_letter[asked.index, position]
+    return asked.assign(
+        reading="greedy",
+        letter=letters.str.strip("[]").fillna(""),
+        status=scoring.statuses(replies),
+        text=replies.text.astype(object),
         # Stored probabilities have three digits, so they are renormalised.
-        "p_right": of_right / by_letter.sum(axis=1),
-        "option_mass": scoring.matrix(replies.option_mass, 1)[:, 0],
-    }
-    return pd.DataFrame(columns)
+        p_right=of_right / by_letter.sum(axis=1),
+        option_mass=scoring.matrix(replies.option_mass, 1)[:, 0],
+    )
 
 
-def _free(job, parsing):
-    """Read the verdicts of free texts; how a reply ended can be why it has none."""
-
-    def parse(text):
-        return parse_verdict(text, parsing)
-
-    def parse_cut(text):
-        """Read what stands before a loop, which states no verdict."""
-        return parse_verdict(without_loop(text))
-
-    replies = answers(job, ["text"])
-    read = read_answers(replies, parse, parse_cut if parsing == "sound" else None)
-    columns = {
-        "letter": read["value"].fillna(""),
-        "status": read.status,
-        "text": replies.text.astype(object),
-        "p_right": np.nan,
-        "option_mass": np.nan,
-    }
-    return pd.DataFrame(columns)
+def _parse_cut(text):
+    """Read what stands before a loop, which states no verdict."""
+    return parse_verdict(without_loop(text))
 
 
 def complete(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -277,7 +241,7 @@ def complete(verdicts: pd.DataFrame) -> pd.DataFrame:
     """
     answered = verdicts.dropna(subset="right")
     n_prompts = answered.groupby("model").prompt.nunique()
-    models = n_prompts.index[n_prompts == len(stimuli.PROMPTS)]
-    if models.empty:
+    is_complete = verdicts.model.map(n_prompts) == len(stimuli.PROMPTS)
+    if not is_complete.any():
         raise InputError("MODELS: found no model with answers under Raw, ID and COT, expected one")
-    return verdicts[verdicts.model.isin(models)]
+    return verdicts[is_complete]

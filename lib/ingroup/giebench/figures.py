@@ -5,47 +5,39 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from ingroup import published
 from ingroup.giebench import stimuli
-from ingroup.giebench.accuracy import CELL, OVERALL, accuracy, changes
-from ingroup.inference import models
+from ingroup.giebench.accuracy import CELL, accuracy, changes, released_accuracy
+from ingroup.inference.models import find, label
 from ingroup.style import TWO_COLUMNS
 
 ACCURACY = {"COT": 1, "ID": 2, "Raw": 6}  # the printed table of each prompt
 CHANGES = {"COT": 4, "ID": 5}
 NAMES = {"accuracy_pct": "accuracy", "delta_pct": "change"}
+PRINTED = "printed models"
 GREY = "#999999"
 CHANCE = 25  # percent
 
 
-def label(model: str) -> str:
-    """Return the label of a model in tables and figures."""
-    return models.model(model, {}).label
-
-
 def printed(tables: dict[str, int]) -> pd.DataFrame:
     """Read the printed tables of several prompts into one, with this study's names."""
-    read = []
-    for prompt, number in tables.items():
-        table = published.load("giebench", number)
-        table["prompt"] = prompt
-        read.append(table)
-    both = pd.concat(read)
+    read = [published.load("giebench", number) for number in tables.values()]
+    both = pd.concat(read, keys=tables, names=["prompt"])
+    both = both.reset_index("prompt")
     return both.rename(columns=NAMES)
 
 
-def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
-    """Put the printed rows of several tables before those of a run.
+def with_printed(here: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Put printed rows before those of a run, and name models by their labels.
 
     Parameters
     ----------
     here : DataFrame
         From `accuracy.accuracy` or `accuracy.changes`.
-    tables : dict
-        The printed table of each prompt, `ACCURACY` or `CHANGES`.
+    theirs : DataFrame
+        From `printed`.
 
     Returns
     -------
@@ -53,68 +45,18 @@ def with_printed(here: pd.DataFrame, tables: dict[str, int]) -> pd.DataFrame:
         ``source`` ("printed" or "here"), ``model`` (its label), ``series`` and the columns of
         `here`, one row per cell of the tables.
     """
-    theirs = printed(tables)
-    theirs["source"] = "printed"
+    theirs = theirs.assign(source="printed")
     ours = here.reset_index()
     ours["source"] = "here"
     both = pd.concat([theirs, ours], ignore_index=True)
     both = both.drop(columns="model_label")
 
     # A model that is not in the registry is a series of its own.
-    known = both.model.map(models.find)
+    known = both.model.map(find)
     series = known.map(lambda row: row.series, na_action="ignore")
     both["series"] = series.fillna(both.model)
     both["model"] = both.model.map(label)
     return both
-
-
-def layout(both: pd.DataFrame, prompt: str, column: str) -> pd.DataFrame:
-    """Lay one prompt of `with_printed` out as the paper does: models by categories."""
-    of_prompt = both[both.prompt == prompt]
-    keys = ["source", "model", "category"]
-    cells = of_prompt.set_index(keys)[column]
-    table = cells.unstack(sort=False)
-    categories = [*stimuli.categories(), OVERALL]
-    return table[categories]
-
-
-def mismatch_with_printed(here: pd.DataFrame) -> pd.DataFrame:
-    """Put the printed mismatches of GPT-4 (Tables 7 and 3) before those of a run.
-
-    Parameters
-    ----------
-    here : DataFrame
-        From `accuracy.mismatch`.
-
-    Returns
-    -------
-    DataFrame
-        ``source``, ``model``, ``identity_tuple``, ``condition`` (as printed) and ``accuracy``.
-    """
-    theirs = printed({"COT": 7, "ID": 3})
-    theirs["source"] = "printed"
-    theirs["model"] = "GPT-4"
-
-    cot = here.xs("COT", level="prompt")
-    identity = here.xs("ID", level="prompt")
-    conditions = {
-        "cot_prompt_mismatch": cot.after,
-        "id_prompt_mismatch": identity.after,
-        "no_mismatch": cot.before,
-    }
-    wide = pd.DataFrame(conditions).rename_axis(columns="condition")
-    ours = wide.stack().rename("accuracy")
-    ours = ours.reset_index()
-    ours["source"] = "here"
-
-    both = pd.concat([theirs, ours])
-    both["model"] = both.model.map(label)
-    # Table 3 prints a pair of Table 7 in the other order, and others again.
-    known = stimuli.pairs().identity_tuple
-    is_known = both.identity_tuple.isin(known)
-    columns = ["source", "model", "identity_tuple", "condition"]
-    both = both[is_known].drop_duplicates(columns)
-    return both[[*columns, "accuracy"]]
 
 
 def beside(answers: pd.DataFrame) -> pd.DataFrame:
@@ -131,56 +73,18 @@ def beside(answers: pd.DataFrame) -> pd.DataFrame:
         As `published.beside`, of Tables 1, 2, 4, 5 and 6; the numbers here are computed as by the
         released script.
     """
+    ours = accuracy(answers)
+    ours["accuracy"] = released_accuracy(ours)
     theirs = printed(ACCURACY)
-    ours = accuracy(answers, "released")
     levels = published.beside(theirs, ours, CELL, ["accuracy"])
 
+    raw = ours.xs("Raw", level="prompt")
+    changed = changes(answers)
+    changed["change"] = ours.accuracy - raw.accuracy
     theirs = printed(CHANGES)
-    ours = changes(answers, "released")
     columns = ["change", "gained", "lost"]
-    differences = published.beside(theirs, ours, CELL, columns)
+    differences = published.beside(theirs, changed, CELL, columns)
     return pd.concat([levels, differences])
-
-
-def by_category(both: pd.DataFrame) -> Figure:
-    """Draw the accuracy of all models by category and prompt, with Wilson's intervals here.
-
-    Parameters
-    ----------
-    both : DataFrame
-        From `with_printed`.
-
-    Returns
-    -------
-    Figure
-        A panel for each prompt; the dotted line is guessing.
-    """
-    lines = [*stimuli.categories(), OVERALL]
-    end = len(lines) - 0.5
-    grid = sns.FacetGrid(
-        both,
-        col="prompt",
-        col_order=stimuli.PROMPTS,
-        height=4.6,
-        aspect=0.45,
-    )
-    grid.map_dataframe(intervals, "accuracy", "category", lines)
-    grid.refline(x=CHANCE, color="black", linewidth=0.6, linestyle=":")
-    grid.refline(y=end - 1, color=GREY, linewidth=0.5, linestyle="-")
-    grid.set(xlim=(-3, 103), ylim=(end, -0.5))
-    grid.set_titles("{col_name}")
-    grid.set_axis_labels("accuracy (%)", "")
-
-    first = grid.axes.flat[0]
-    handles, names = first.get_legend_handles_labels()
-    grid.figure.legend(
-        handles,
-        names,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0),
-        ncols=4,
-    )
-    return grid.figure
 
 
 def intervals(
@@ -202,26 +106,21 @@ def intervals(
     ax = plt.gca()
     heights = data[line].map(lines.index)
     is_printed = data.source == "printed"
-    theirs = data[is_printed]
-    here = data[~is_printed]
-    by_model = here.groupby("model", sort=False)
-    n_rows = 1 + len(by_model)
-    above, *offsets = np.linspace(-0.33, 0.33, n_rows)
-
-    y = heights[theirs.index] + above
-    look = {"color": GREY, "markersize": 4}
-    ax.plot(theirs[x], y, "|", label="printed models", **look)
-    for offset, (model, rows) in zip(offsets, by_model, strict=True):
+    names = data.model.mask(is_printed, PRINTED)
+    by_name = data.groupby(names, sort=False)
+    n_rows = len(by_name)
+    offsets = np.linspace(-0.33, 0.33, n_rows)
+    for offset, (name, rows) in zip(offsets, by_name, strict=True):
+        look = {"marker": "o", "markersize": 2.8}
+        if name == PRINTED:
+            look = {"marker": "|", "markersize": 4, "color": GREY}
         y = heights[rows.index] + offset
-        (dots,) = ax.plot(rows[x], y, "o", markersize=2.8, label=model)
-        color = dots.get_color()
-        ax.hlines(
-            y,
-            rows.low,
-            rows.high,
-            color=color,
-            linewidth=0.9,
-        )
+        (marks,) = ax.plot(rows[x], y, linestyle="none", label=name, **look)
+
+        # Printed numbers have no intervals.
+        color = marks.get_color()
+        ax.hlines(y, rows.low, rows.high, color=color, linewidth=0.9)
+
     places = range(len(lines))
     ax.set_yticks(places, lines)
 
@@ -239,10 +138,10 @@ def radars(both: pd.DataFrame) -> Figure:
     Figure
         Printed models are broken lines, models here are black; the dotted circle is guessing.
     """
-    is_drawn = both.prompt == "COT"
-    drawn = both[is_drawn]
+    drawn = both[both.prompt == "COT"]
     groups = drawn.groupby("series", sort=False)
-    n_lines = math.ceil(len(groups) / 3)
+    n_series = len(groups)
+    n_lines = math.ceil(n_series / 3)
     size = (TWO_COLUMNS, 2.5 * n_lines)
     fig = plt.figure(figsize=size, layout="constrained")
     for number, (series, table) in enumerate(groups, start=1):
@@ -256,8 +155,9 @@ def _radar(ax, table):
     """Draw the models of one series as closed lines."""
     spokes = stimuli.categories()
     closed = [*spokes, spokes[0]]
+    n_corners = len(closed)
     full_turn = 2 * np.pi
-    angles = np.linspace(0, full_turn, len(closed))
+    angles = np.linspace(0, full_turn, n_corners)
     by_model = table.groupby(["source", "model"], sort=False)
     for (source, model), cells in by_model:
         rows = cells.set_index("category")
@@ -267,11 +167,16 @@ def _radar(ax, table):
             look = {"color": "black", "linewidth": 1.4}
         ax.plot(angles, percent, label=model, **look)
 
-    guessing = np.full(len(angles), CHANCE)
-    ax.plot(angles, guessing, ":", color=GREY, linewidth=0.8)
+    ax.axhline(CHANCE, color=GREY, linestyle=":", linewidth=0.8)
     # The first spoke is at the top, the next ones follow clockwise.
-    top = full_turn / 4
-    ax.set(theta_offset=top, theta_direction=-1, ylim=(0, 100))
-    ax.set_yticks([50, 100], ["50", "100"], fontsize=5)
-    ax.set_xticks(angles[:-1], spokes, fontsize=5)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=5, ncols=2)
+    ax.set(
+        theta_zero_location="N",
+        theta_direction=-1,
+        ylim=(0, 100),
+        yticks=[50, 100],
+    )
+    corners = angles[:-1]
+    ax.set_xticks(corners, spokes)
+    ax.tick_params(labelsize=5)
+    below = (0.5, -0.17)
+    ax.legend(loc="upper center", bbox_to_anchor=below, fontsize=5, ncols=2)

@@ -11,11 +11,12 @@ import yaml
 
 from ingroup import published
 from ingroup.paths import RAW, SAMPLE, STIMULI
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import InputError, check, read_table
 
 PROMPTS = ["Raw", "ID", "COT"]
 LETTERS = ["A", "B", "C", "D"]
 SIDES = ["identity_i", "identity_j"]
+PAIR = ["identity_tuple", *SIDES]
 COLUMNS = ["category", "identity", "question", *LETTERS, "correct"]
 FOLDER = STIMULI / "giebench"
 
@@ -74,25 +75,25 @@ def identity_name(name: str) -> str:
 
 @cache
 def pairs() -> pd.DataFrame:
-    """List the pairs of identities of Tables 7 and 3.
+    """List the pairs of identities of Tables 7 and 3, each in both directions.
 
     Returns
     -------
     DataFrame
-        ``identity_tuple`` as printed, ``identity_i`` and ``identity_j`` as in identities.csv; one
-        row per pair.
+        `PAIR` (``identity_tuple`` as printed, ``identity_i`` and ``identity_j`` as in
+        identities.csv), the ``identity`` of a question, and the other one of the pair, ``told``.
     """
-    table07 = published.load("giebench", 7)
-    table03 = published.load("giebench", 3)
-    printed = pd.concat([table07, table03])
-    table = printed[["identity_tuple", *SIDES]].copy()
-    for side in SIDES:
-        table[side] = table[side].map(identity_name)
+    tables = []
+    for number in (7, 3):
+        printed = published.load("giebench", number)[PAIR]
+        printed[SIDES] = printed[SIDES].map(identity_name)
+        one_way = printed.assign(identity=printed.identity_i, told=printed.identity_j)
+        other_way = printed.assign(identity=printed.identity_j, told=printed.identity_i)
+        tables += [one_way, other_way]
 
-    # Table 3 prints a pair of Table 7 in the other order.
-    as_sets = table[SIDES].agg(frozenset, axis=1)
-    table = table[~as_sets.duplicated()]
-    return table.reset_index(drop=True)
+    # Table 3 prints pairs of Table 7 again, one in the other order.
+    both_ways = pd.concat(tables)
+    return both_ways.drop_duplicates(["identity", "told"])
 
 
 @cache
@@ -108,18 +109,8 @@ def template(prompt: str, wording: str) -> str:
     """
     file = FOLDER / "prompts.yaml"
     texts = yaml.safe_load(file.read_text("utf8"))
-    for part, change in texts["wordings"][wording].items():
-        is_table = isinstance(change, dict)
-        texts[part] = texts[part] | change if is_table else change
-
-    names = texts["prompts"][prompt]
-    opening = " ".join(texts["sentences"][name] for name in names)
-    parts = [opening, texts["instructions"], texts["question"]]
-    for letter in LETTERS:
-        answer = texts["answer"].replace("{letter}", letter)
-        place = f"{{{letter}}}"
-        parts.append(answer.replace("{answer}", place))
-    return texts["join"].join(parts).rstrip("\n")
+    parts = texts["wordings"][wording]
+    return "\n".join([parts[prompt], parts["instructions"], parts["question"]])
 
 
 def chat(
@@ -140,7 +131,7 @@ def chat(
     wording : {"uncued", "straight", "paper", "released"}
         The wording; released prompts stay as they are.
     identity : str
-        An identity in place of the question's own, as in section 4.2.
+        The identity that the prompt names, the question's own unless given.
     shift : int
         By how many places each answer moves down, 0 to 3.
 
@@ -149,10 +140,14 @@ def chat(
     InputError
         A released prompt has no four answers that could be moved.
     """
+    told = identity or item["identity"]
     if prompt in item:
-        text = _changed(item[prompt], identity, shift)
+        text = item[prompt]
+        if told != item["identity"]:
+            text = GROUP.sub(rf"\g<1>{identity_text(told)}\g<3>", text)
+        if shift:
+            text = _moved(text, shift)
     else:
-        told = identity or item["identity"]
         answers = [item[letter] for letter in LETTERS]
         moved = np.roll(answers, shift)
         text = template(prompt, wording).format(
@@ -163,31 +158,19 @@ def chat(
     return [{"role": "user", "content": text}]
 
 
-def right_letter(correct: str, shift: int) -> str:
-    """Return the letter of the right answer after all answers moved down by some places."""
-    place = LETTERS.index(correct) + shift
-    return LETTERS[place % len(LETTERS)]
-
-
-def _changed(text, identity, shift):
-    """Replace the identity of a released prompt, if one is given, and move its answers."""
-    if identity:
-        told = identity_text(identity)
-        text = GROUP.sub(rf"\g<1>{told}\g<3>", text)
-    if not shift:
-        return text
-
+def _moved(text, shift):
+    """Move the four answers of a released prompt down."""
     answers = [found[2] for found in ANSWER.finditer(text)]
     n = len(answers)
     if n != len(LETTERS):
         raise InputError(f"ORDER=rotate: found {n} answers in {text[:60]!r}, expected 4")
     moved = iter(np.roll(answers, shift))
 
-    def move(found):
+    def replaced(found):
         before, _, after = found.groups()
         return f"{before}{next(moved)}{after}"
 
-    return ANSWER.sub(move, text)
+    return ANSWER.sub(replaced, text)
 
 
 @cache
@@ -207,26 +190,19 @@ def _plain(name):
 def _written(file):
     """Read questions from a CSV file; the key of a question is the number of its row."""
     table = read_table(file, COLUMNS)[COLUMNS]
-    known = categories()
     for column in COLUMNS:
         is_text = table[column].str.strip() != ""
-        _check(file, table[column], is_text, "a text")
-    is_known = table.category.isin(known)
-    is_letter = table.correct.isin(LETTERS)
+        check(file, table[column], is_text, "a text")
+
+    known = categories()
     n_different = table[LETTERS].nunique(axis=1)
-    _check(file, table.category, is_known, f"one of {', '.join(known)}")
-    _check(file, table.correct, is_letter, "A, B, C or D")
-    _check(file, table.D, n_different == 4, "four different answers")
+    check(file, table.category, table.category.isin(known), f"one of {', '.join(known)}")
+    check(file, table.correct, table.correct.isin(LETTERS), "A, B, C or D")
+    check(file, table.D, n_different == 4, "four different answers")
 
     table["identity"] = table.identity.map(identity_name)
     keys = table.index.astype(str)
     return table.set_index(keys.rename("key"))
-
-
-def _check(file, column, is_right, expected):
-    """Raise an error that names the first cell of a column that is not right."""
-    for row in column.index[~is_right]:
-        raise wrong(file, row, column.name, column[row], expected)
 
 
 def _released(folder):
@@ -244,10 +220,8 @@ def _released(folder):
         items[prompt] = table.prompt
 
     # The authors' files write "orentation".
-    spelling = {name.casefold(): name for name in categories()}
-    spelling["orentation"] = "Orientation"
-    category = items.category.str.casefold()
-    items["category"] = category.map(spelling)
+    category = items.category.str.capitalize()
+    items["category"] = category.replace("Orentation", "Orientation")
     named = items.ID.str.extract(GROUP)[1]
     items["identity"] = named.fillna("").map(identity_name)
     return items

@@ -66,9 +66,9 @@ def find(text: str) -> pd.Series | None:
 
 
 def label(name: str) -> str:
-    """Return the name of a model for readers."""
+    """Return the name of a model for readers, without the folder or the organisation it is in."""
     known = find(name)
-    return name if known is None else known.label
+    return Path(name).name if known is None else known.label
 
 
 def model(entry: str, parameters: dict[str, Any]) -> Model:
@@ -100,7 +100,7 @@ def model(entry: str, parameters: dict[str, Any]) -> Model:
         raise InputError(f"MODELS: found {entry!r}, expected name@engine with {', '.join(ENGINES)}")
     return Model(
         name=name,
-        label=row.get("label") or Path(name).name,
+        label=label(name),
         engine=engine,
         loaded=_loaded(name, row),
         reading=parameters.get("READING") or row.get("reading") or "free",
