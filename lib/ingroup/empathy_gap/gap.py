@@ -8,6 +8,7 @@ from scipy import stats
 
 from ingroup.empathy_gap.stimuli import UNSPECIFIED, same_group
 from ingroup.stats.intervals import holm, interval_over_events
+from ingroup.stats.paired import sign_test
 from ingroup.stats.permutation import own_generator, permutation_test
 from ingroup.tables import InputError
 
@@ -129,14 +130,7 @@ def cell_pvalues(values: np.ndarray) -> np.ndarray:
         warnings.simplefilter("ignore", RuntimeWarning)
         test = stats.ttest_1samp(differences, 0, axis=-1)
     by_t = np.nan_to_num(test.pvalue, nan=1)
-
-    above = (differences > 0).sum(axis=-1)
-    below = (differences < 0).sum(axis=-1)
-    n = above + below
-    fewer = np.minimum(above, below)
-    tail = stats.binom.cdf(fewer, n, 0.5)
-    by_sign = np.minimum(2 * tail, 1)
-
+    by_sign = sign_test(differences)
     both = np.stack([by_t, by_sign])
     larger = both.max(axis=1)
     larger[:, *diagonal] = np.nan
