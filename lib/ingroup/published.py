@@ -71,3 +71,24 @@ def tolerance(numbers: pd.Series) -> float:
     n_digits = decimals.str.len()
     most = n_digits.max()
     return 0.5 / 10.0**most
+
+
+def combined_verdict(of_readings: pd.Series) -> str:
+    """Combine the verdicts of a model's readings about a paper's claim.
+
+    Parameters
+    ----------
+    of_readings : Series of str
+        A verdict for each reading that the model has; NaN for others.
+
+    Returns
+    -------
+    str
+        The verdict that all readings share. If they differ, "depends on the reading" where one has
+        a direction, else "cannot be told".
+    """
+    different = set(of_readings.dropna())
+    if len(different) == 1:
+        return different.pop()
+    has_direction = not different.isdisjoint(["same direction", "opposite"])
+    return "depends on the reading" if has_direction else "cannot be told"
