@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Literal
 
@@ -42,30 +43,24 @@ class Parameters(shared.Parameters):
     SHEETS: Texts = Field(default_factory=list)
 
 
-def _sections(p):
-    """List version, ablation and rounds: both versions, then the reduced forms of `FIRST`."""
-    paper, *reduced = stimuli.ABLATIONS
-    sections = [("EXTENDED", paper, p.ROUNDS), ("ORIGINAL", paper, p.ROUNDS)]
-    for ablation in reduced:
-        section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
-        sections.append(section)
-    return sections
-
-
 def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
-    """Plan the jobs of a model: scored answers, or rounds of free text, for each section."""
+    """Plan the jobs of a model: both versions, then the reduced forms of `FIRST`."""
+    _, *reduced = stimuli.ABLATIONS
+    sections = [("EXTENDED", PAPER, p.ROUNDS), ("ORIGINAL", PAPER, p.ROUNDS)]
+    for ablation in reduced:
+        sections.append(("EXTENDED", ablation, p.ABLATION_ROUNDS))
+
     planned = []
-    for number, (version, ablation, rounds) in enumerate(_sections(p)):
+    for number, (version, ablation, rounds) in enumerate(sections):
         which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
         groups = stimuli.names(which, p.GROUPS)
         if not groups or not rounds:
             continue
 
-        known = stimuli.prompts(version)
-        names = list(known) if ablation == PAPER else [FIRST]
+        names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
         manner = {"form": p.FORM, "wording": p.WORDING}
         if is_scored:
-            asked = _lists(known, names)
+            asked = _scored_lists(version, names)
         else:
             asked = _rounds(p, names, rounds, number)
             manner["calls"] = p.CALLS
@@ -83,20 +78,18 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     return planned
 
 
-def _lists(known, names):
+def _scored_lists(version, names):
     """Ask for scored answers: neighbouring prompts with the same words share a job."""
-    for words, together in groupby(names, lambda name: known[name].words):
-        same = list(together)
-        end = same[0].lower()
-        yield end, same, 1, scored_sampling(words)
+    for (words, _), same in groupby(names, partial(stimuli.expected, version)):
+        together = list(same)
+        yield together[0].lower(), together, 1, scored_sampling(words)
 
 
 def _rounds(p, names, rounds, number):
     """Ask for free text: a round has a seed of its own, as has a section."""
     for turn in range(1, rounds + 1):
         seed = p.SEED + number + 1000 * turn
-        sampling = replace(p.sampling, seed=seed)
-        yield f"round{turn}", names, turn, sampling
+        yield f"round{turn}", names, turn, replace(p.sampling, seed=seed)
 
 
 def _part(p, version, ablation, end):
@@ -113,17 +106,12 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
 
     The keywords and reasons that a prompt asks for first are left out.
     """
-    prefixes = []
-    for word in words:
-        # From the second word on, a prefix also ends the line before it.
-        before = "\n" if prefixes else ""
-        bullet = "" if word == OVERALL else "- "
-        prefixes.append(f"{before}{bullet}{word}:")
-
+    lines = [f"\n- {word}:".replace(f"- {OVERALL}", OVERALL) for word in words]
+    # No line stands before the first word.
+    lines[0] = lines[0].lstrip("\n")
     # A number begins with the blank after the colon.
-    numbers = range(LOW, HIGH + 1)
-    choices = [f" {number}" for number in numbers]
-    return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
+    numbers = [f" {number}" for number in range(LOW, HIGH + 1)]
+    return Sampling(choices=tuple(numbers), prefixes=tuple(lines))
 
 
 def jobs(parameters: Parameters) -> list[Job]:
@@ -146,22 +134,16 @@ def written(parameters: Parameters) -> list[Job]:
     """
     planned: list[Job] = []
     for model in parameters.models:
-        if model.reading == "free":
-            continue
-        of_model = _jobs(parameters, model, is_scored=False)
+        texts = _jobs(parameters, model, is_scored=False)
         is_live = model.engine != "recorded"
-        if is_live or any(len(job.recorded()) for job in of_model):
-            planned += of_model
+        if model.reading != "free" and (is_live or any(len(job.recorded()) for job in texts)):
+            planned += texts
     return planned
 
 
 def _trials(job, reading):
     """List the trials of a job with all their labels, in the order of the design."""
-    tables = []
-    for block in job.design.blocks:
-        table = pd.DataFrame(block.factors)
-        tables.append(table.assign(**block.labels))
-    trials = pd.concat(tables, ignore_index=True)
+    trials = pd.DataFrame([trial.condition for trial in job.design])
     trials = trials.assign(model=job.model.name, reading=reading, **job.labels)
     return trials[TRIAL]
 
@@ -195,26 +177,26 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
 
     rows = []
     for trial in table.itertuples():
-        asked = stimuli.expected(trial.version, trial.prompt, trial.part, trial.ablation)
-        ratings, status = _read(trial.text, trial.finish_reason, asked, rule)
-        row = [asked.n_keywords, ratings, status]
+        words, n_keywords = stimuli.expected(
+            trial.version, trial.prompt, trial.part, trial.ablation
+        )
+        ratings, status = _read(trial, words, n_keywords, rule)
+        row = [n_keywords, ratings, status]
         rows.append(row)
     read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
     return table.join(read)
 
 
-def _read(text, ending, asked, rule):
+def _read(trial, words, n_keywords, rule):
     """Read the ratings in a reply, and say why there are none."""
-    if ending in WITHOUT_TEXT:
-        nothing = dict.fromkeys(asked.words, np.nan)
-        return nothing, WITHOUT_TEXT[ending]
+    if trial.finish_reason in WITHOUT_TEXT:
+        return dict.fromkeys(words, np.nan), WITHOUT_TEXT[trial.finish_reason]
 
-    values = {}
-    if asked.words:
-        values, status, *_ = parse_ratings(text, asked.words, rule)
+    if words:
+        values, status, *_ = parse_ratings(trial.text, words, rule)
     else:
-        status = parse_keywords(text, asked.n_keywords).status
-    if ending == LENGTH and status == UNPARSABLE:
+        values, status = {}, parse_keywords(trial.text, n_keywords).status
+    if trial.finish_reason == LENGTH and status == UNPARSABLE:
         status = CUT
     return values, status
 
@@ -222,22 +204,17 @@ def _read(text, ending, asked, rule):
 def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the `replies` to several jobs; no row without a job in free text."""
     tables = [pd.DataFrame(columns=[*TRIAL, "text", "status"])]
-    for job in planned:
-        if not job.sampling.choices:
-            table = replies(job, rule)
-            tables.append(table)
+    tables += [replies(job, rule) for job in planned if not job.sampling.choices]
     return pd.concat(tables, ignore_index=True)
 
 
-def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
-    """Read the ratings of a job.
+def load(job: Job, rule: str = "sound") -> pd.DataFrame:
+    """Read the ratings of a job, scored answers in both readings.
 
     Parameters
     ----------
     job : Job
         From `jobs` or `written`.
-    reading : {"", "expected", "greedy"}
-        How scored answers are read, "" for the reading of the model.
     rule : {"sound", "released"}
         How free text is read.
 
@@ -251,23 +228,21 @@ def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
         admissible answers (NaN for free text).
     """
     if job.sampling.choices:
-        table = _scored(job, reading or job.model.reading)
+        readings = [_scored(job, reading) for reading in ("expected", "greedy")]
+        table = pd.concat(readings, ignore_index=True)
     else:
         read = replies(job, rule)
-        words = read.ratings.map(dict.items).map(list)
-        words = words.explode().dropna()
-        trials = read.loc[words.index]
-        table = trials[[*TRIAL, "status"]]
-        table = table.reset_index(drop=True)
-        table[["item", "rating"]] = pd.DataFrame(words.tolist())
+        read["item"] = read.ratings.map(list)
+        read["rating"] = read.ratings.map(dict.values).map(list)
+        by_word = read.explode(["item", "rating"], ignore_index=True)
+        table = by_word[[*TRIAL, "status", "item", "rating"]].dropna(subset="item")
+        table["rating"] = table.rating.astype(float)
         table["option_mass"] = np.nan
 
     # A word that a list lacks was not read.
     reason = table.status.replace([OK, "incomplete"], UNPARSABLE)
-    is_missing = table.rating.isna()
-    table["status"] = reason.where(is_missing, OK)
-    is_overall = table.item == OVERALL
-    table["item"] = table.item.mask(is_overall, table.prompt)
+    table["status"] = reason.where(table.rating.isna(), OK)
+    table["item"] = table.item.mask(table.item == OVERALL, table.prompt)
     return table
 
 
@@ -275,25 +250,18 @@ def _scored(job, reading):
     """Read scored answers; the status is that of the whole trial."""
     stored = answers(job, ["text", "probabilities", "option_mass"])
     words = [prefix.strip("\n- :") for prefix in job.sampling.prefixes]
+    ratings = scoring.ratings(stored, job.sampling, reading)
+    mass = scoring.matrix(stored.option_mass, len(words))
+
     trials = _trials(job, reading)
     trials["status"] = scoring.statuses(stored)
-
-    ratings = scoring.ratings(stored, job.sampling, reading)
-    ratings = ratings.set_axis(words, axis=1)
-    wide = trials.join(ratings)
+    wide = trials.join(ratings.set_axis(words, axis=1))
     table = wide.melt(list(trials), var_name="item", value_name="rating")
-    mass = scoring.matrix(stored.option_mass, len(words))
     # `melt` puts the columns below each other.
-    table["option_mass"] = mass.ravel("F")
-    return table
+    return table.assign(option_mass=mass.ravel("F"))
 
 
 def load_all(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
-    """Read the ratings of several jobs into one long table, scored answers in both readings."""
-    tables = []
-    for job in planned:
-        readings = ["expected", "greedy"] if job.sampling.choices else ["free"]
-        for reading in readings:
-            table = load(job, reading, rule)
-            tables.append(table)
+    """Read the ratings of several jobs into one long table."""
+    tables = [load(job, rule) for job in planned]
     return pd.concat(tables, ignore_index=True)
