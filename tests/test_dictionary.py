@@ -126,11 +126,15 @@ def test_coverage_adds_up_step_by_step(lexicon):
 
 def test_a_released_table_has_odd_pairs(tmp_path):
     wide = written(tmp_path, WIDE)
-    odd = wide.odd.Warmth
-    # "warm" has no direction, "stray" is no member.
-    assert odd[odd].index.tolist() == ["warm", "stray"]
-    assert not wide.odd.Art.any()
-    assert wide.members.loc["odd"].sum() == 0
+    # "warm" has no direction, "stray" is no member, and -1 is no membership.
+    assert wide.counted.sum(axis=1).to_dict() == {
+        "kind": 1,
+        "warm": 0,
+        "odd": 0,
+        "stray": 0,
+        "painter": 1,
+        "nice": 1,
+    }
     assert wide.directed.to_dict() == {"Warmth": True, "Art": False}
 
 

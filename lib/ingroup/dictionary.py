@@ -47,19 +47,21 @@ class Lexicon(NamedTuple):
         Whether a word belongs to a dimension, by the word in the form of `fold`.
     directions : DataFrame, (W, D)
         -1, 0 or 1; NaN where the file gives none.
-    odd : DataFrame, (W, D)
-        Pairs that the scores leave out: members without a direction, and directions without
-        membership.
     """
 
     members: pd.DataFrame
     directions: pd.DataFrame
-    odd: pd.DataFrame
 
     @property
     def directed(self) -> pd.Series:
         """Tell which dimensions have directions. The others only count words."""
         return self.directions.notna().any()
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        """Tell which pairs the scores count: members, unless their direction is missing."""
+        has_direction = self.directions.notna()
+        return self.members & (has_direction | ~self.directed)
 
 
 def fold(text: str) -> str:
@@ -108,7 +110,7 @@ def _from_long(file):
     by_pair = table.set_index(pair)
     members = by_pair.member.unstack(sort=False)
     directions = by_pair.direction.unstack(sort=False)
-    return _lexicon(members.notna(), directions)
+    return Lexicon(members.notna(), directions)
 
 
 def _from_wide(file, table):
@@ -127,7 +129,7 @@ def _from_wide(file, table):
             directions[dimension] = _numbers(file, table[direction])
 
     index = pd.Index(words, name="word")
-    return _lexicon(members.set_axis(index), directions.set_axis(index))
+    return Lexicon(members.set_axis(index), directions.set_axis(index))
 
 
 def _folded(file, words):
@@ -147,16 +149,6 @@ def _numbers(file, cells):
     is_right = numbers.isin([-1, 0, 1]) | is_empty
     check(file, cells, is_right, "-1, 0, 1 or nothing")
     return numbers
-
-
-def _lexicon(members, directions):
-    """Build a lexicon, with its odd pairs."""
-    has_direction = directions.notna()
-    is_directed = has_direction.any()
-    lacks_direction = members & ~has_direction & is_directed
-    lacks_membership = has_direction & ~members
-    odd = lacks_direction | lacks_membership
-    return Lexicon(members, directions, odd)
 
 
 def lemmas(word: str) -> list[str]:
@@ -217,97 +209,75 @@ def find(
        sense ("not friendly", "well off").
     5. by hand: a person chose a word for it (keyword_mappings.csv).
     """
-    forms = _Forms(lexicon, lemmas)
+    forms = _forms(lexicon, lemmas)
     rule = _paper_stages if way == "paper" else _five_rules
     table = pd.Series(keywords, dtype=object, name="keyword").to_frame()
     # Keywords repeat, so each different one is looked up once.
-    different = table.keyword.unique()
-    found = {keyword: rule(fold(keyword), forms) for keyword in different}
+    found = {}
+    for keyword in table.keyword.unique():
+        tried = rule(fold(keyword), forms)
+        found[keyword] = next((pair for pair in tried if pair[0]), (None, None))
 
     pairs = table.keyword.map(found)
-    words = pairs.str[0]
-    steps = pairs.str[1]
-    table["word"] = words.astype("str")
-    table["step"] = pd.Categorical(steps, STEPS)
+    table["word"] = pairs.str[0].astype("str")
+    table["step"] = pd.Categorical(pairs.str[1], STEPS)
     return table
 
 
-class _Forms:
+class _Forms(NamedTuple):
     """The forms of a dictionary's words, and the keywords for which a person chose one."""
 
-    def __init__(self, lexicon, lemmas):
-        self.lemmas = lemmas
-        words = lexicon.members.index
-        self.words = set(words)
-        self.joined = {}
-        for word in words:
-            # Of two words that are equal without spaces and hyphens, the earlier one counts.
-            self.joined.setdefault(_join(word), word)
+    words: dict[str, str]
+    joined: dict[str, str]  # words by their form without spaces and hyphens
+    by_hand: dict[str, str | None]  # words by a keyword in this form
+    turning: set[str]
+    lemmas: Lemmas
 
-        file = FOLDER / "turning_words.txt"
-        turning = file.read_text("utf8")
-        self.turning = set(turning.split())
 
-        chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
-        self.by_hand = {}
-        for row in chosen.itertuples():
-            keyword = _join(row.keyword)
-            self.by_hand[keyword] = _join(row.word)
+def _forms(lexicon, lemmas):
+    """Collect what the rules look up."""
+    words = lexicon.members.index
+    # Of two words that are equal without spaces and hyphens, the earlier one counts.
+    joined = {_join(word): word for word in reversed(words)}
+    chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
+    targets = chosen.word.map(_join).map(joined.get)
+    by_hand = dict(zip(chosen.keyword.map(_join), targets, strict=True))
+    turning = (FOLDER / "turning_words.txt").read_text("utf8")
+    return _Forms(
+        dict(zip(words, words, strict=True)), joined, by_hand, set(turning.split()), lemmas
+    )
 
-    def chosen(self, keyword):
-        """Return the word that a person chose, and the last step."""
-        joined = _join(keyword)
-        chosen = self.by_hand.get(joined)
-        word = self.joined.get(chosen)
-        return (word, "by hand") if word else (None, None)
 
-    def lemmas_of(self, word):
-        """List the folded lemmas of a word, none of an empty one."""
-        found = self.lemmas(word) if word else []
-        return map(fold, found)
+def _with_lemmas(text, forms):
+    """Put each lemma of the last part in its place."""
+    *_, last_part = SEPARATORS.split(text)
+    stem = text.removesuffix(last_part)
+    found = forms.lemmas(last_part) if last_part else []
+    return [stem + fold(lemma) for lemma in found]
 
 
 def _five_rules(keyword, forms):
-    """Return the word and the step of the first of the five rules that finds a word."""
-    if keyword in forms.words:
-        return keyword, "exact"
+    """Yield the word that each of the five rules finds, if any, and its step."""
     bare = keyword.strip(MARKS)
-    if bare in forms.words:
-        return bare, "exact"
-
-    joined = _join(bare)
-    if joined in forms.joined:
-        return forms.joined[joined], "joined or split"
-
-    *_, last_part = SEPARATORS.split(bare)
-    stem = joined.removesuffix(last_part)
-    for lemma in forms.lemmas_of(last_part):
-        with_lemma = stem + _join(lemma)
-        if with_lemma in forms.joined:
-            return forms.joined[with_lemma], "lemma"
+    yield forms.words.get(keyword), "exact"
+    yield forms.words.get(bare), "exact"
+    yield forms.joined.get(_join(bare)), "joined or split"
+    for form in _with_lemmas(bare, forms):
+        yield forms.joined.get(_join(form)), "lemma"
 
     parts = bare.split(" ")
-    last_word = parts[-1]
-    may_turn = not forms.turning.isdisjoint(parts)
-    if len(parts) == 2 and not may_turn and last_word in forms.words:
-        return last_word, "last word"
-    return forms.chosen(bare)
+    if len(parts) == 2 and forms.turning.isdisjoint(parts):
+        yield forms.words.get(parts[1]), "last word"
+    yield forms.by_hand.get(_join(bare)), "by hand"
 
 
 def _paper_stages(keyword, forms):
-    """Return the word and the step of the first of the paper's stages that finds a word."""
-    if keyword in forms.words:
-        return keyword, "exact"
-
+    """Yield the word that each of the paper's stages finds, if any, and its step."""
+    yield forms.words.get(keyword), "exact"
     if " " not in keyword:
-        *_, last_part = SEPARATORS.split(keyword)
-        stem = keyword.removesuffix(last_part)
-        for lemma in forms.lemmas_of(last_part):
-            with_lemma = stem + lemma
-            if with_lemma in forms.words:
-                return with_lemma, "lemma"
-
-    return forms.chosen(keyword)
+        for form in _with_lemmas(keyword, forms):
+            yield forms.words.get(form), "lemma"
+    yield forms.by_hand.get(_join(keyword)), "by hand"
 
 
 def _join(text: str) -> str:
@@ -355,23 +325,19 @@ def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFra
 
     Notes
     -----
-    With n keywords k that have a word, membership m (odd pairs are no members) and direction r,
+    With n keywords k that have a word, membership m (`Lexicon.counted`) and direction r,
     :math:`share_d = \sum_k m_{kd} / n` and :math:`score_d = \sum_k m_{kd} r_{kd} / n`.
     """
     rows = lookups.dropna(subset="word")
     keys = [rows[name].to_numpy() for name in by]
-    is_counted = lexicon.members & ~lexicon.odd
-    signed = lexicon.directions.where(is_counted, 0)
+    signed = lexicon.directions.where(lexicon.counted, 0)
     signed = signed.where(lexicon.directed, axis=1)
 
-    means = []
-    for cells in (is_counted.astype(float), signed):
-        of_keywords = cells.loc[rows.word]
-        of_groups = of_keywords.groupby(keys, sort=False).mean()
-        first = of_groups.groupby(level=0, sort=False)
-        means.append(first.mean())
-    shares, scores = means
-    return _long(shares, scores, by[0])
+    means = {}
+    for name, cells in {"share": lexicon.counted.astype(float), "score": signed}.items():
+        of_groups = cells.loc[rows.word].groupby(keys, sort=False).mean()
+        means[name] = of_groups.groupby(level=0, sort=False).mean()
+    return _long(means, by[0])
 
 
 def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
@@ -387,31 +353,25 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         The columns of `scores`: shares and scores of all pairs of a cluster.
     """
     words = lookups.keyword.str.strip().str.lower()
-    is_known = words.isin(lexicon.members.index)
-    has_space = words.str.contains(" ")
-    is_counted = is_known & ~has_space
+    is_counted = words.isin(lexicon.members.index) & ~words.str.contains(" ")
     rows = lookups[["cluster"]].assign(word=words)
     rows = rows[is_counted].drop_duplicates()
     clusters = rows.cluster.to_numpy()
 
-    members = lexicon.members.astype(float)
-    of_words = members.loc[rows.word]
-    pairs = of_words.groupby(clusters, sort=False).sum()
-
     signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
     signed = signed.where(lexicon.members, 0)
-    of_words = signed.loc[rows.word]
-    total = of_words.groupby(clusters, sort=False).sum(skipna=False)
+    sums = {}
+    for name, cells in {"share": lexicon.members.astype(float), "score": signed}.items():
+        by_cluster = cells.loc[rows.word].groupby(clusters, sort=False)
+        sums[name] = by_cluster.sum(skipna=False)
+    n_pairs = sums["share"].sum(axis=1).replace(0, np.nan)
+    means = {name: table.div(n_pairs, axis=0) for name, table in sums.items()}
+    return _long(means, "cluster")
 
-    n_pairs = pairs.sum(axis=1).replace(0, np.nan)
-    shares = pairs.div(n_pairs, axis=0)
-    scores = total.div(n_pairs, axis=0)
-    return _long(shares, scores, "cluster")
 
-
-def _long(shares, scores, by):
+def _long(tables, by):
     """Put tables of groups by dimensions into one long table."""
-    both = pd.concat({"share": shares, "score": scores}, axis=1)
+    both = pd.concat(tables, axis=1)
     table = both.stack(future_stack=True)
     table = table.rename_axis([by, "dimension"])
     return table.reset_index()

@@ -46,9 +46,13 @@ class Parameters(shared.Parameters):
 def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     """Plan the jobs of a model: both versions, then the reduced forms of `FIRST`."""
     _, *reduced = stimuli.ABLATIONS
-    sections = [("EXTENDED", PAPER, p.ROUNDS), ("ORIGINAL", PAPER, p.ROUNDS)]
+    sections = [
+        ("EXTENDED", PAPER, p.ROUNDS),
+        ("ORIGINAL", PAPER, p.ROUNDS),
+    ]
     for ablation in reduced:
-        sections.append(("EXTENDED", ablation, p.ABLATION_ROUNDS))
+        section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
+        sections.append(section)
 
     planned = []
     for number, (version, ablation, rounds) in enumerate(sections):
@@ -58,21 +62,30 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
             continue
 
         names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
-        manner = {"form": p.FORM, "wording": p.WORDING}
+        manner = {
+            "form": p.FORM,
+            "wording": p.WORDING,
+        }
         if is_scored:
             asked = _scored_lists(version, names)
         else:
             asked = _rounds(p, names, rounds, number)
             manner["calls"] = p.CALLS
+
         for end, together, turn, sampling in asked:
             design = stimuli.design(version, groups, together, ablation, **manner)
+            labels = {
+                "version": version,
+                "ablation": ablation,
+                "round": turn,
+            }
             job = Job(
                 study="stereomap",
                 part=_part(p, version, ablation, end),
                 model=model,
                 design=design,
                 sampling=sampling,
-                labels={"version": version, "ablation": ablation, "round": turn},
+                labels=labels,
             )
             planned.append(job)
     return planned
@@ -82,14 +95,16 @@ def _scored_lists(version, names):
     """Ask for scored answers: neighbouring prompts with the same words share a job."""
     for (words, _), same in groupby(names, partial(stimuli.expected, version)):
         together = list(same)
-        yield together[0].lower(), together, 1, scored_sampling(words)
+        end = together[0].lower()
+        yield end, together, 1, scored_sampling(words)
 
 
 def _rounds(p, names, rounds, number):
     """Ask for free text: a round has a seed of its own, as has a section."""
     for turn in range(1, rounds + 1):
         seed = p.SEED + number + 1000 * turn
-        yield f"round{turn}", names, turn, replace(p.sampling, seed=seed)
+        sampling = replace(p.sampling, seed=seed)
+        yield f"round{turn}", names, turn, sampling
 
 
 def _part(p, version, ablation, end):
@@ -106,12 +121,15 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
 
     The keywords and reasons that a prompt asks for first are left out.
     """
-    lines = [f"\n- {word}:".replace(f"- {OVERALL}", OVERALL) for word in words]
-    # No line stands before the first word.
-    lines[0] = lines[0].lstrip("\n")
+    prefixes = []
+    for word in words:
+        # From the second word on, a prefix also ends the line before it.
+        before = "\n" if prefixes else ""
+        bullet = "" if word == OVERALL else "- "
+        prefixes.append(f"{before}{bullet}{word}:")
     # A number begins with the blank after the colon.
-    numbers = [f" {number}" for number in range(LOW, HIGH + 1)]
-    return Sampling(choices=tuple(numbers), prefixes=tuple(lines))
+    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
+    return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 
 def jobs(parameters: Parameters) -> list[Job]:
@@ -135,8 +153,8 @@ def written(parameters: Parameters) -> list[Job]:
     planned: list[Job] = []
     for model in parameters.models:
         texts = _jobs(parameters, model, is_scored=False)
-        is_live = model.engine != "recorded"
-        if model.reading != "free" and (is_live or any(len(job.recorded()) for job in texts)):
+        can_ask = model.engine != "recorded" or any(len(job.recorded()) for job in texts)
+        if model.reading != "free" and can_ask:
             planned += texts
     return planned
 
@@ -181,21 +199,27 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
             trial.version, trial.prompt, trial.part, trial.ablation
         )
         ratings, status = _read(trial, words, n_keywords, rule)
-        row = [n_keywords, ratings, status]
+        row = {
+            "n_keywords": n_keywords,
+            "ratings": ratings,
+            "status": status,
+        }
         rows.append(row)
-    read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
+    read = pd.DataFrame(rows)
     return table.join(read)
 
 
 def _read(trial, words, n_keywords, rule):
     """Read the ratings in a reply, and say why there are none."""
     if trial.finish_reason in WITHOUT_TEXT:
-        return dict.fromkeys(words, np.nan), WITHOUT_TEXT[trial.finish_reason]
+        nothing = dict.fromkeys(words, np.nan)
+        return nothing, WITHOUT_TEXT[trial.finish_reason]
 
+    values = {}
     if words:
         values, status, *_ = parse_ratings(trial.text, words, rule)
     else:
-        values, status = {}, parse_keywords(trial.text, n_keywords).status
+        status = parse_keywords(trial.text, n_keywords).status
     if trial.finish_reason == LENGTH and status == UNPARSABLE:
         status = CUT
     return values, status
@@ -204,7 +228,10 @@ def _read(trial, words, n_keywords, rule):
 def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the `replies` to several jobs; no row without a job in free text."""
     tables = [pd.DataFrame(columns=[*TRIAL, "text", "status"])]
-    tables += [replies(job, rule) for job in planned if not job.sampling.choices]
+    for job in planned:
+        if not job.sampling.choices:
+            table = replies(job, rule)
+            tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -234,15 +261,17 @@ def load(job: Job, rule: str = "sound") -> pd.DataFrame:
         read = replies(job, rule)
         read["item"] = read.ratings.map(list)
         read["rating"] = read.ratings.map(dict.values).map(list)
-        by_word = read.explode(["item", "rating"], ignore_index=True)
-        table = by_word[[*TRIAL, "status", "item", "rating"]].dropna(subset="item")
+        words = read.explode(["item", "rating"], ignore_index=True)
+        table = words[[*TRIAL, "status", "item", "rating"]].dropna(subset="item")
         table["rating"] = table.rating.astype(float)
         table["option_mass"] = np.nan
 
     # A word that a list lacks was not read.
     reason = table.status.replace([OK, "incomplete"], UNPARSABLE)
-    table["status"] = reason.where(table.rating.isna(), OK)
-    table["item"] = table.item.mask(table.item == OVERALL, table.prompt)
+    is_missing = table.rating.isna()
+    table["status"] = reason.where(is_missing, OK)
+    is_overall = table.item == OVERALL
+    table["item"] = table.item.mask(is_overall, table.prompt)
     return table
 
 
@@ -255,7 +284,8 @@ def _scored(job, reading):
 
     trials = _trials(job, reading)
     trials["status"] = scoring.statuses(stored)
-    wide = trials.join(ratings.set_axis(words, axis=1))
+    ratings = ratings.set_axis(words, axis=1)
+    wide = trials.join(ratings)
     table = wide.melt(list(trials), var_name="item", value_name="rating")
     # `melt` puts the columns below each other.
     return table.assign(option_mass=mass.ravel("F"))
@@ -263,5 +293,8 @@ def _scored(job, reading):
 
 def load_all(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the ratings of several jobs into one long table."""
-    tables = [load(job, rule) for job in planned]
+    tables = []
+    for job in planned:
+        table = load(job, rule)
+        tables.append(table)
     return pd.concat(tables, ignore_index=True)

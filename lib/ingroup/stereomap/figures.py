@@ -48,24 +48,30 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
     theirs = printed_groups(version)
     members = clustered[[*MAP, "cluster", "group"]]
     of_version = tests[tests.version == version]
-    ours = members.merge(of_version).rename(columns={"model": "source"})
+    ours = members.merge(of_version)
+    ours = ours.rename(columns={"model": "source"})
+
     printed_names = theirs.group.str.casefold()
     is_printed = ours.group.str.casefold().isin(printed_names)
-    ours = ours[is_printed].sort_values("cluster", kind="stable")
+    ours = ours[is_printed]
+    ours = ours.sort_values("cluster", kind="stable")
     # A single group has no test.
     ours["sign"] = ours.sign.replace("", "?")
 
     both = pd.concat([theirs, ours])
     competence = both.Competence.map("{:.2f}".format)
     warmth = both.Warmth.map("{:.2f}".format)
-    centroid = competence + both.sign.fillna("") + warmth
-    centroid = centroid.where(both.Warmth.notna(), "-")
+    sign = both.sign.fillna("")
+    centroid = competence + sign + warmth
+    has_position = both.Warmth.notna()
+    centroid = centroid.where(has_position, "-")
     is_further = both.duplicated(["source", "cluster"])
     both["C, W"] = centroid.mask(is_further, "")
 
     columns = {}
     for source, rows in both.groupby("source", sort=False):
-        columns[source] = rows[["group", "C, W"]].reset_index(drop=True)
+        shown = rows[["group", "C, W"]]
+        columns[source] = shown.reset_index(drop=True)
     table = pd.concat(columns, axis=1)
     return table.fillna("")
 
@@ -79,7 +85,11 @@ def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
         ``model`` and the columns of `maps.correlations`.
     """
     theirs = published.load("stereomap", 8)
-    names = {"model": "source", "outcome": "behavior", "rho": "spearman_rho"}
+    names = {
+        "model": "source",
+        "outcome": "behavior",
+        "rho": "spearman_rho",
+    }
     ours = here.replace({"predictor": WORDS, "outcome": WORDS})
     ours = ours.rename(columns=names)
     stars = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
@@ -87,7 +97,8 @@ def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
 
     both = pd.concat([theirs, ours])
     rho = both.spearman_rho.map("{:.2f}".format)
-    both["text"] = rho + both.significance.fillna("")
+    stars = both.significance.fillna("")
+    both["text"] = rho + stars
     return _wide(both, ["predictor"], ["source", "behavior"])
 
 
@@ -199,7 +210,13 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
 
 def _map(ax, points, model):
     """Draw one map, as wide as high in points."""
-    ax.scatter(points.Competence, points.Warmth, s=7, c=points.colour, linewidth=0)
+    ax.scatter(
+        points.Competence,
+        points.Warmth,
+        s=7,
+        c=points.colour,
+        linewidth=0,
+    )
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
     lowest = points[AXES].min()
     highest = points[AXES].max()

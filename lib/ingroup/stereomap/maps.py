@@ -87,9 +87,12 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         by_round = scores(of_paper, version)
         by_group = by_round.groupby([*MAP, "group"], sort=False)
         counts = by_group.Warmth.agg(rounds="size", used="count")
-        table = counts.join(by_group.mean())
+        means = by_group.mean()
+        table = counts.join(means)
         tables.append(table)
-    return pd.concat(tables).reset_index()
+
+    both = pd.concat(tables)
+    return both.reset_index()
 
 
 def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.Series:
@@ -119,25 +122,29 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     # Sorted points make the starts, and so the clusters, independent of the order of the groups.
     complete = points[AXES].dropna()
     complete = complete.sort_values(AXES)
-    places = complete.drop_duplicates()
-    if len(places) < n_clusters:
+    different = complete.drop_duplicates()
+    if len(different) < n_clusters:
         return pd.Series(np.nan, points.index)
 
     kmeans = KMeans(n_clusters, n_init=500, tol=0, random_state=0)
     labels = kmeans.fit_predict(complete.to_numpy())
     found = pd.Series(labels, complete.index)
 
-    anchors = stimuli.ANCHORS.get(version, [])[:n_clusters]
-    of_anchor = pd.Series(range(len(anchors)), anchors, dtype=int)
+    anchors = stimuli.ANCHORS.get(version, [])
+    anchors = anchors[:n_clusters]
+    places = range(len(anchors))
+    of_anchor = pd.Series(places, anchors, dtype=int)
     numbers = of_anchor.groupby(found).min()
 
     heights = complete.sum(axis=1)
     means = heights.groupby(found).mean().round(9)
     others = means.drop(numbers.index)
-    lowest_first = others.sort_values(kind="stable").index
+    lowest_first = others.sort_values(kind="stable")
     free = pd.RangeIndex(n_clusters).difference(numbers)
-    numbers = pd.concat([numbers, pd.Series(free, lowest_first)])
-    return found.map(numbers).reindex(points.index)
+    of_others = pd.Series(free, lowest_first.index)
+    number_of = pd.concat([numbers, of_others])
+    numbered = found.map(number_of)
+    return numbered.reindex(points.index)
 
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
@@ -148,8 +155,7 @@ def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
 
     tables = []
     for (*_, version), of_map in positions.groupby(MAP, sort=False):
-        points = of_map.set_index("group")
-        found = cluster(points, n_clusters, version)
+        found = cluster(of_map.set_index("group"), n_clusters, version)
         table = of_map.assign(cluster=found.to_numpy())
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
@@ -184,13 +190,20 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
 
     differences = members.Competence - members.Warmth
     tests = means_by(differences, keys)
-    tests = tests.rename(columns={"estimate": "difference", "statistic": "t"})
+    names = {
+        "estimate": "difference",
+        "statistic": "t",
+    }
+    tests = tests.rename(columns=names)
     both = centroids.join(tests)
     columns = ["n", *AXES, "difference", "low", "high", "t", "p"]
     table = both[columns].reset_index()
 
-    is_case = [table.p.isna(), table.p >= ALPHA, table.difference > 0]
-    table["sign"] = np.select(is_case, ["", "=", ">"], "<")
+    is_untested = table.p.isna()
+    is_equal = table.p >= ALPHA
+    is_larger = table.difference > 0
+    cases = [is_untested, is_equal, is_larger]
+    table["sign"] = np.select(cases, ["", "=", ">"], "<")
     return table
 
 
@@ -204,7 +217,11 @@ def printed_groups(version: str) -> pd.DataFrame:
         no position to some groups: NaN.
     """
     table = published.load("stereomap", TABLE[version])
-    names = {"competence": "Competence", "warmth": "Warmth", "cluster_order": "cluster"}
+    names = {
+        "competence": "Competence",
+        "warmth": "Warmth",
+        "cluster_order": "cluster",
+    }
     return table.rename(columns=names)
 
 
@@ -224,7 +241,10 @@ def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
 
 def is_flat(values: ArrayLike) -> bool:
     """Tell whether no column varies, but for rounding errors. A single row does not."""
-    return len(values) < 2 or np.ptp(values, axis=0).max() < TINY
+    if len(values) < 2:
+        return True
+    spreads = np.ptp(values, axis=0)
+    return bool(spreads.max() < TINY)
 
 
 def agreement(points: pd.DataFrame) -> dict[str, float]:
@@ -247,8 +267,10 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
     the (five) positions that agree as well. With 120 orders, p is at least 1/120.
     """
     ours = as_in_table2(points)[AXES]
+    row = {"groups": len(ours), "value": np.nan, "p": np.nan}
     if is_flat(ours):
-        return {"groups": len(ours), "value": np.nan, "p": np.nan}
+        return row
+
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
 
@@ -259,7 +281,9 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
         *_, distance = procrustes(in_order, ours)
         values.append(1 - distance)
     is_as_large = np.array(values) >= values[0] - 1e-9
-    return {"groups": len(ours), "value": values[0], "p": is_as_large.mean()}
+    row["value"] = values[0]
+    row["p"] = is_as_large.mean()
+    return row
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -275,8 +299,9 @@ def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     competent, warm : Series
         Of the groups of Table 2 that people see as clearly more competent than warm, or warmer.
     """
-    lean = as_in_table2(points).eval("Competence - Warmth")
-    of_people = people().eval("Competence - Warmth")[lean.index]
+    difference = "Competence - Warmth"
+    lean = as_in_table2(points).eval(difference)
+    of_people = people().eval(difference)[lean.index]
     is_competent = of_people > CLEAR
     is_warm = of_people < -CLEAR
     return lean[is_competent], lean[is_warm]
@@ -305,15 +330,23 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     competent, warm = lean_by_side(points)
     value = competent.mean() - warm.mean()
     both = pd.concat([competent, warm])
-    row = {"value": value, "n": len(both), "low": np.nan, "high": np.nan, "p": np.nan}
-    if min(len(competent), len(warm)) < 2:
-        return row
-    if is_flat(both):
-        return row | {"low": 0.0, "high": 0.0, "p": 1.0}
 
-    welch = stats.ttest_ind(competent, warm, equal_var=False)
-    low, high = welch.confidence_interval()
-    return row | {"low": low, "high": high, "p": welch.pvalue}
+    low = high = p = np.nan
+    fewest = min(len(competent), len(warm))
+    if fewest > 1 and is_flat(both):
+        low = high = 0.0
+        p = 1.0
+    elif fewest > 1:
+        welch = stats.ttest_ind(competent, warm, equal_var=False)
+        low, high = welch.confidence_interval()
+        p = welch.pvalue
+    return {
+        "value": value,
+        "n": len(both),
+        "low": low,
+        "high": high,
+        "p": p,
+    }
 
 
 def correlations(
@@ -339,11 +372,19 @@ def correlations(
         both = points[[predictor, outcome]].dropna()
         rho = p = np.nan
         # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
-        if len(both) > 3 and np.ptp(both, axis=0).min() > TINY:
+        spreads = both.max() - both.min()
+        if len(both) > 3 and min(spreads) > TINY:
             rho, p = stats.spearmanr(both)
-        row = [predictor, outcome, len(both), rho, p]
+
+        row = {
+            "predictor": predictor,
+            "outcome": outcome,
+            "n": len(both),
+            "rho": rho,
+            "p": p,
+        }
         rows.append(row)
-    return pd.DataFrame(rows, columns=["predictor", "outcome", "n", "rho", "p"])
+    return pd.DataFrame(rows)
 
 
 def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
@@ -362,9 +403,11 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
     # Means that differ by rounding errors are ties.
     groups = groups.round({"mean": 9})
 
-    highest = groups.nlargest(n, "mean")
-    lowest = groups.nsmallest(n, "mean")
-    table = pd.concat({"highest": highest, "lowest": lowest}, names=["end"])
+    ends = {
+        "highest": groups.nlargest(n, "mean"),
+        "lowest": groups.nsmallest(n, "mean"),
+    }
+    table = pd.concat(ends, names=["end"])
     table = table.reset_index()
     place = table.groupby("end").cumcount()
     return table.assign(item=item, rank=place + 1)

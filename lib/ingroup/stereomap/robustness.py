@@ -5,7 +5,7 @@ Figure 5, Tables 12, 13 and 14, appendices K and L.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from ingroup.tables import check, read_table
 # No match counts as 0.1 matches, as in the program of Zhu et al. (2018).
 SENTENCE_BLEU = BLEU(lowercase=True, effective_order=True, smooth_method="floor", smooth_value=0.1)
 NO_REPLY = ["cut", "failed", "missing"]  # such a trial may have been a refusal, and is in no share
+CV = ["competence_cv_mean", "competence_cv_max", "warmth_cv_mean", "warmth_cv_max"]
 CRITERIA = ["relevance", "soundness", "coherence"]
 
 
@@ -81,17 +82,17 @@ def variation(scores: pd.DataFrame, by: Sequence[str] = ("model", "ablation")) -
     cv = by_group.std() / by_group.mean()
     rows = cv.groupby(list(by), sort=False)
     table = rows.agg(["mean", "max"])
-    table.columns = [f"{axis.lower()}_cv_{name}" for axis, name in table]
+    table = table.set_axis(CV, axis=1)
     table["groups"] = rows.Warmth.count()
     return table
 
 
-def self_bleu(texts: Sequence[str]) -> float:
+def self_bleu(texts: Iterable[str]) -> float:
     """Compute the mean BLEU of each text against all the others by sacrebleu (Zhu et al. 2018).
 
     Parameters
     ----------
-    texts : sequence of str
+    texts : iterable of str
         Each has a word. More texts give a higher value, so compare equal numbers.
 
     Returns
@@ -99,11 +100,12 @@ def self_bleu(texts: Sequence[str]) -> float:
     float
         0 (diverse) to 1 (always the same); NaN for a single text.
     """
+    texts = list(texts)
     if len(texts) < 2:
         return np.nan
     bleus = []
     for number, text in enumerate(texts):
-        others = [*texts[:number], *texts[number + 1 :]]
+        others = texts[:number] + texts[number + 1 :]
         bleu = SENTENCE_BLEU.sentence_score(text, others)
         bleus.append(bleu.score / 100)
     return float(np.mean(bleus))
@@ -117,7 +119,9 @@ def entropy(texts: Sequence[str], n: int) -> float:
         ngrams, _ = extract_all_word_ngrams(words, n, n)
         counts += ngrams
     numbers = list(counts.values())
-    return float(stats.entropy(numbers, base=2)) if numbers else np.nan
+    if not numbers:
+        return np.nan
+    return float(stats.entropy(numbers, base=2))
 
 
 def diversity(replies: pd.DataFrame) -> pd.Series:
@@ -148,7 +152,7 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     reasons = reasons[has_word]
     texts = reasons.tolist()
     by_group = reasons.groupby(answered.group)
-    within = by_group.agg(lambda of_group: self_bleu(list(of_group)))
+    within = by_group.agg(self_bleu)
     numbers = {
         "self_bleu": within.mean(),
         "entropy_2": entropy(texts, 2),
@@ -183,10 +187,11 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     """
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
     shuffled = usable.iloc[rng.permutation(len(usable))]
-    drawn = shuffled.groupby("group", sort=False).head(per_group)
-    number, _ = pd.factorize(drawn.group)
-    together = np.argsort(number, kind="stable")
-    drawn = drawn.iloc[together].reset_index(drop=True)
+    parts = [shuffled[:0]]
+    for _, of_group in shuffled.groupby("group", sort=False):
+        first = of_group.head(per_group)
+        parts.append(first)
+    drawn = pd.concat(parts, ignore_index=True)
 
     is_last = ~drawn.group.duplicated(keep="last")
     columns = {
