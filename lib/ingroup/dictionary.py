@@ -26,42 +26,11 @@ NO_DIRECTION = ("", "na", "n/a", "nan", "none", "null")
 FOLDER = STIMULI / "stereomap"
 
 STEPS = ["exact", "joined or split", "lemma", "last word", "by hand"]
-PRINTED_STAGES = {  # of Table 15
-    "exact": "Initial Coverage",
-    "lemma": "+Lemmatization Coverage",
-    "by hand": "+Coverage",
-}
 SEPARATORS = re.compile(r"[\s-]+")
 MARKS = " .,;:!?*_\"'“”()[]-"  # around a keyword, in a sentence or a list
 PLAIN = str.maketrans("‐‑–—’‘", "----''")
 
 Lemmas = Callable[[str], list[str]]  # from a word to the lemmas it may have, likeliest first
-
-
-class Lexicon(NamedTuple):
-    """A dictionary of W words and D dimensions.
-
-    Attributes
-    ----------
-    members : DataFrame, (W, D)
-        Whether a word belongs to a dimension, by the word in the form of `fold`.
-    directions : DataFrame, (W, D)
-        -1, 0 or 1; NaN where the file gives none.
-    """
-
-    members: pd.DataFrame
-    directions: pd.DataFrame
-
-    @property
-    def directed(self) -> pd.Series:
-        """Tell which dimensions have directions. The others only count words."""
-        return self.directions.notna().any()
-
-    @property
-    def counted(self) -> pd.DataFrame:
-        """Tell which pairs the scores count: members, unless their direction is missing."""
-        has_direction = self.directions.notna()
-        return self.members & (has_direction | ~self.directed)
 
 
 def fold(text: str) -> str:
@@ -70,7 +39,7 @@ def fold(text: str) -> str:
     return " ".join(plain.casefold().split())
 
 
-def load_lexicon(source: str = "sample") -> Lexicon:
+def load_lexicon(source: str = "sample") -> pd.DataFrame:
     """Read a dictionary.
 
     Parameters
@@ -79,6 +48,13 @@ def load_lexicon(source: str = "sample") -> Lexicon:
         "sample", "stereotype-content-dictionary" (needs ``make data``), or a CSV file. A file has
         one row for each pair (``word``, ``dimension``, ``direction``) or, as released, one row for
         each word.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair: ``word``, in the form of `fold`; ``dimension``, missing for a word
+        without one; ``direction``, -1, 0 or 1, NaN where the file gives none; ``is_directed``,
+        whether the dimension has directions. The others only count words.
 
     Raises
     ------
@@ -93,7 +69,12 @@ def load_lexicon(source: str = "sample") -> Lexicon:
     if source == RELEASED and not file.exists():
         raise InputError(f"{file} is not there: make data fetches it")
     table = read_table(file)
-    return _from_wide(file, table) if WORD in table else _from_long(file)
+    pairs = _from_wide(file, table) if WORD in table else _from_long(file)
+
+    has_direction = pairs.direction.notna()
+    directed = pairs.dimension[has_direction]
+    pairs["is_directed"] = pairs.dimension.isin(directed)
+    return pairs
 
 
 def _from_long(file):
@@ -102,34 +83,35 @@ def _from_long(file):
     table["word"] = _folded(file, table.word)
     table["dimension"] = table.dimension.str.strip()
     table["direction"] = _numbers(file, table.direction)
-    pair = ["word", "dimension"]
-    is_again = table.duplicated(pair)
-    check(file, table.word, ~is_again, "each word once in a dimension")
-
-    table["member"] = True
-    by_pair = table.set_index(pair)
-    members = by_pair.member.unstack(sort=False)
-    directions = by_pair.direction.unstack(sort=False)
-    return Lexicon(members.notna(), directions)
+    pairs = table[["word", "dimension", "direction"]]
+    is_again = pairs.duplicated(["word", "dimension"])
+    check(file, pairs.word, ~is_again, "each word once in a dimension")
+    return pairs
 
 
 def _from_wide(file, table):
     """Read a dictionary with one row for each word, as released."""
-    words = _folded(file, table[WORD])
-    members = pd.DataFrame(index=table.index)
-    directions = members.copy()
+    folded = _folded(file, table[WORD])
+    words = pd.DataFrame({"word": folded})
+    parts = []
     for column in table.filter(regex=f"{MEMBER}$"):
         dimension = column.removesuffix(MEMBER)
-        # The released file has a few -1, which count as no membership.
-        members[dimension] = _numbers(file, table[column]) == 1
-
+        pairs = words.assign(
+            dimension=dimension,
+            direction=np.nan,
+        )
         direction = dimension + DIRECTION
-        directions[dimension] = np.nan
         if direction in table:
-            directions[dimension] = _numbers(file, table[direction])
+            pairs["direction"] = _numbers(file, table[direction])
 
-    index = pd.Index(words, name="word")
-    return Lexicon(members.set_axis(index), directions.set_axis(index))
+        # The released file has a few -1, which count as no membership.
+        numbers = _numbers(file, table[column])
+        members = pairs[numbers == 1]
+        parts.append(members)
+
+    # Words without a dimension are words of the dictionary, too.
+    parts.append(words)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _folded(file, words):
@@ -179,7 +161,10 @@ def spacy_lemmas() -> Lemmas:
 
 
 def find(
-    keywords: Iterable[str], lexicon: Lexicon, lemmas: Lemmas = lemmas, way: str = "sound"
+    keywords: Iterable[str],
+    lexicon: pd.DataFrame,
+    lemmas: Lemmas = lemmas,
+    way: str = "sound",
 ) -> pd.DataFrame:
     """Look up keywords in a dictionary, by five rules in turn.
 
@@ -187,8 +172,8 @@ def find(
     ----------
     keywords : iterable of str
         A Series keeps its index.
-    lexicon : Lexicon
-        The dictionary.
+    lexicon : DataFrame
+        From `load_lexicon`.
     lemmas : callable
         `lemmas`, or what `spacy_lemmas` returns.
     way : {"sound", "paper"}
@@ -215,12 +200,16 @@ def find(
     # Keywords repeat, so each different one is looked up once.
     found = {}
     for keyword in table.keyword.unique():
-        tried = rule(fold(keyword), forms)
-        found[keyword] = next((pair for pair in tried if pair[0]), (None, None))
+        folded = fold(keyword)
+        tried = rule(folded, forms)
+        hits = (pair for pair in tried if pair[0])
+        found[keyword] = next(hits, (None, None))
 
     pairs = table.keyword.map(found)
-    table["word"] = pairs.str[0].astype("str")
-    table["step"] = pd.Categorical(pairs.str[1], STEPS)
+    words = pairs.str[0]
+    steps = pairs.str[1]
+    table["word"] = words.astype("str")
+    table["step"] = pd.Categorical(steps, STEPS)
     return table
 
 
@@ -229,22 +218,26 @@ class _Forms(NamedTuple):
 
     words: dict[str, str]
     joined: dict[str, str]  # words by their form without spaces and hyphens
-    by_hand: dict[str, str | None]  # words by a keyword in this form
-    turning: set[str]
+    by_hand: dict[str, str]  # the same form of the chosen word, by that of the keyword
+    turning: list[str]
     lemmas: Lemmas
 
 
 def _forms(lexicon, lemmas):
     """Collect what the rules look up."""
-    words = lexicon.members.index
-    # Of two words that are equal without spaces and hyphens, the earlier one counts.
-    joined = {_join(word): word for word in reversed(words)}
     chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
-    targets = chosen.word.map(_join).map(joined.get)
-    by_hand = dict(zip(chosen.keyword.map(_join), targets, strict=True))
     turning = (FOLDER / "turning_words.txt").read_text("utf8")
+    # Of two words that are equal without spaces and hyphens, the earlier one counts.
+    words = lexicon.word[::-1]
+    joined = words.map(_join)
+    keywords = chosen.keyword.map(_join)
+    by_hand = chosen.word.map(_join)
     return _Forms(
-        dict(zip(words, words, strict=True)), joined, by_hand, set(turning.split()), lemmas
+        words=dict(zip(words, words, strict=True)),
+        joined=dict(zip(joined, words, strict=True)),
+        by_hand=dict(zip(keywords, by_hand, strict=True)),
+        turning=turning.split(),
+        lemmas=lemmas,
     )
 
 
@@ -259,16 +252,21 @@ def _with_lemmas(text, forms):
 def _five_rules(keyword, forms):
     """Yield the word that each of the five rules finds, if any, and its step."""
     bare = keyword.strip(MARKS)
+
     yield forms.words.get(keyword), "exact"
     yield forms.words.get(bare), "exact"
-    yield forms.joined.get(_join(bare)), "joined or split"
+    joined = _join(bare)
+    yield forms.joined.get(joined), "joined or split"
     for form in _with_lemmas(bare, forms):
-        yield forms.joined.get(_join(form)), "lemma"
+        joined = _join(form)
+        yield forms.joined.get(joined), "lemma"
 
     parts = bare.split(" ")
-    if len(parts) == 2 and forms.turning.isdisjoint(parts):
-        yield forms.words.get(parts[1]), "last word"
-    yield forms.by_hand.get(_join(bare)), "by hand"
+    last_word = parts[-1]
+    may_turn = set(parts).intersection(forms.turning)
+    if len(parts) == 2 and not may_turn:
+        yield forms.words.get(last_word), "last word"
+    yield _by_hand(bare, forms)
 
 
 def _paper_stages(keyword, forms):
@@ -277,7 +275,14 @@ def _paper_stages(keyword, forms):
     if " " not in keyword:
         for form in _with_lemmas(keyword, forms):
             yield forms.words.get(form), "lemma"
-    yield forms.by_hand.get(_join(keyword)), "by hand"
+    yield _by_hand(keyword, forms)
+
+
+def _by_hand(keyword, forms):
+    """Return the word that a person chose, if any, and the step."""
+    joined = _join(keyword)
+    chosen = forms.by_hand.get(joined)
+    return forms.joined.get(chosen), "by hand"
 
 
 def _join(text: str) -> str:
@@ -285,62 +290,44 @@ def _join(text: str) -> str:
     return SEPARATORS.sub("", fold(text))
 
 
-def coverage(lookups: pd.DataFrame) -> pd.DataFrame:
-    """Compute the percentage of keywords that have a word after each step, as in Table 15.
-
-    Parameters
-    ----------
-    lookups : DataFrame
-        From `find`, with a column ``model``.
-
-    Returns
-    -------
-    DataFrame
-        A row for each model, a column for each of `STEPS`.
-    """
-    steps = pd.get_dummies(lookups.step)
-    is_found = steps.cumsum(axis=1)
-    by_model = is_found.groupby(lookups.model, sort=False)
-    return 100 * by_model.mean()
-
-
-def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFrame:
+def scores(lookups: pd.DataFrame, lexicon: pd.DataFrame, by: str) -> pd.DataFrame:
     r"""Score each dimension by the keywords of a group, counting repeated keywords again.
 
     Parameters
     ----------
     lookups : DataFrame
-        From `find`, with the columns `by`.
-    lexicon : Lexicon
-        The dictionary.
-    by : list of str
-        ``["group"]``, or ``["cluster", "group"]`` for the mean over a cluster's groups, in which no
-        group counts more for having more keywords.
+        From `find`, with the columns ``group`` and `by`.
+    lexicon : DataFrame
+        From `load_lexicon`.
+    by : {"group", "cluster"}
+        What is scored. A cluster's score is the mean over its groups, in which no group counts more
+        for having more keywords.
 
     Returns
     -------
     DataFrame
-        The first of `by`, ``dimension``, ``share`` (0 to 1) and ``score`` (-1 to 1, missing for
+        The column `by`, ``dimension``, ``share`` (0 to 1) and ``score`` (-1 to 1, missing for
         dimensions without directions).
 
     Notes
     -----
-    With n keywords k that have a word, membership m (`Lexicon.counted`) and direction r,
-    :math:`share_d = \sum_k m_{kd} / n` and :math:`score_d = \sum_k m_{kd} r_{kd} / n`.
+    With n keywords k that have a word, membership m and direction r,
+    :math:`share_d = \sum_k m_{kd} / n` and :math:`score_d = \sum_k m_{kd} r_{kd} / n`. A pair that
+    lacks its direction is no membership.
     """
     rows = lookups.dropna(subset="word")
-    keys = [rows[name].to_numpy() for name in by]
-    signed = lexicon.directions.where(lexicon.counted, 0)
-    signed = signed.where(lexicon.directed, axis=1)
+    n_keywords = rows.groupby("group").word.transform("size")
+    n_groups = rows.groupby(by).group.transform("nunique")
+    # All groups of a cluster weigh the same, however many keywords they have.
+    share = 1 / (n_keywords * n_groups)
+    weighted = rows.assign(share=share)
+    pairs = weighted.merge(lexicon, on="word")
+    is_odd = pairs.is_directed & pairs.direction.isna()
+    counted = pairs[~is_odd]
+    return _sums(counted, by)
 
-    means = {}
-    for name, cells in {"share": lexicon.counted.astype(float), "score": signed}.items():
-        of_groups = cells.loc[rows.word].groupby(keys, sort=False).mean()
-        means[name] = of_groups.groupby(level=0, sort=False).mean()
-    return _long(means, by[0])
 
-
-def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
+def released_scores(lookups: pd.DataFrame, lexicon: pd.DataFrame) -> pd.DataFrame:
     """Score as the released code does: each distinct keyword of a cluster counts once.
 
     A keyword counts if it has no space and equals a word. In a dimension without directions each
@@ -353,25 +340,22 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         The columns of `scores`: shares and scores of all pairs of a cluster.
     """
     words = lookups.keyword.str.strip().str.lower()
-    is_counted = words.isin(lexicon.members.index) & ~words.str.contains(" ")
+    has_space = words.str.contains(" ")
     rows = lookups[["cluster"]].assign(word=words)
-    rows = rows[is_counted].drop_duplicates()
-    clusters = rows.cluster.to_numpy()
+    different = rows[~has_space].drop_duplicates()
+    pairs = different.merge(lexicon, on="word")
+    pairs = pairs.dropna(subset="dimension")
+    pairs["direction"] = pairs.direction.where(pairs.is_directed, 1)
 
-    signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
-    signed = signed.where(lexicon.members, 0)
-    sums = {}
-    for name, cells in {"share": lexicon.members.astype(float), "score": signed}.items():
-        by_cluster = cells.loc[rows.word].groupby(clusters, sort=False)
-        sums[name] = by_cluster.sum(skipna=False)
-    n_pairs = sums["share"].sum(axis=1).replace(0, np.nan)
-    means = {name: table.div(n_pairs, axis=0) for name, table in sums.items()}
-    return _long(means, "cluster")
+    n_pairs = pairs.groupby("cluster").word.transform("size")
+    pairs["share"] = 1 / n_pairs
+    return _sums(pairs, "cluster")
 
 
-def _long(tables, by):
-    """Put tables of groups by dimensions into one long table."""
-    both = pd.concat(tables, axis=1)
-    table = both.stack(future_stack=True)
-    table = table.rename_axis([by, "dimension"])
-    return table.reset_index()
+def _sums(pairs, by):
+    """Add up shares, and shares with their direction, in each dimension."""
+    score = pairs.share * pairs.direction
+    pairs = pairs.assign(score=score)
+    by_dimension = pairs.groupby([by, "dimension"])
+    summed = by_dimension[["share", "score"]].sum(skipna=False)
+    return summed.reset_index()

@@ -62,10 +62,7 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
             continue
 
         names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
-        manner = {
-            "form": p.FORM,
-            "wording": p.WORDING,
-        }
+        manner = {"form": p.FORM, "wording": p.WORDING}
         if is_scored:
             asked = _scored_lists(version, names)
         else:
@@ -74,18 +71,13 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
 
         for end, together, turn, sampling in asked:
             design = stimuli.design(version, groups, together, ablation, **manner)
-            labels = {
-                "version": version,
-                "ablation": ablation,
-                "round": turn,
-            }
             job = Job(
                 study="stereomap",
                 part=_part(p, version, ablation, end),
                 model=model,
                 design=design,
                 sampling=sampling,
-                labels=labels,
+                labels={"version": version, "ablation": ablation, "round": turn},
             )
             planned.append(job)
     return planned
@@ -128,7 +120,8 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
         bullet = "" if word == OVERALL else "- "
         prefixes.append(f"{before}{bullet}{word}:")
     # A number begins with the blank after the colon.
-    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
+    numbers = range(LOW, HIGH + 1)
+    choices = [f" {number}" for number in numbers]
     return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 

@@ -137,8 +137,9 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     numbers = of_anchor.groupby(found).min()
 
     heights = complete.sum(axis=1)
-    means = heights.groupby(found).mean().round(9)
+    means = heights.groupby(found).mean()
     others = means.drop(numbers.index)
+    others = others.round(9)
     lowest_first = others.sort_values(kind="stable")
     free = pd.RangeIndex(n_clusters).difference(numbers)
     of_others = pd.Series(free, lowest_first.index)
@@ -235,7 +236,8 @@ def people() -> pd.DataFrame:
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
     """Select the groups that Table 2 has, under its names. The nearest to "Gay men" is "Gay"."""
     renamed = points.rename(index=stimuli.groups().table2)
-    is_printed = renamed.index.isin(people().index)
+    printed = people().index
+    is_printed = renamed.index.isin(printed)
     return renamed[is_printed].dropna(subset=AXES)
 
 
@@ -280,7 +282,8 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
         in_order = np.array(order)[member_of]
         *_, distance = procrustes(in_order, ours)
         values.append(1 - distance)
-    is_as_large = np.array(values) >= values[0] - 1e-9
+    least = values[0] - TINY
+    is_as_large = np.array(values) >= least
     row["value"] = values[0]
     row["p"] = is_as_large.mean()
     return row

@@ -107,7 +107,8 @@ def self_bleu(texts: Iterable[str]) -> float:
     for number, text in enumerate(texts):
         others = texts[:number] + texts[number + 1 :]
         bleu = SENTENCE_BLEU.sentence_score(text, others)
-        bleus.append(bleu.score / 100)
+        share = bleu.score / 100
+        bleus.append(share)
     return float(np.mean(bleus))
 
 
@@ -118,9 +119,9 @@ def entropy(texts: Sequence[str], n: int) -> float:
         words = SENTENCE_BLEU.tokenizer(text.lower())
         ngrams, _ = extract_all_word_ngrams(words, n, n)
         counts += ngrams
-    numbers = list(counts.values())
-    if not numbers:
+    if not counts:
         return np.nan
+    numbers = list(counts.values())
     return float(stats.entropy(numbers, base=2))
 
 
@@ -151,6 +152,7 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     has_word = reasons.str.contains(r"\w")
     reasons = reasons[has_word]
     texts = reasons.tolist()
+
     by_group = reasons.groupby(answered.group)
     within = by_group.agg(self_bleu)
     numbers = {
@@ -194,13 +196,14 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     drawn = pd.concat(parts, ignore_index=True)
 
     is_last = ~drawn.group.duplicated(keep="last")
+    # A spreadsheet would take these signs for a formula.
+    replies = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
     columns = {
         "id": "r" + drawn.index.astype(str),
         "group": drawn.group,
         "prompt": drawn.prompt,
         "round": drawn["round"],
-        # A spreadsheet would take these signs for a formula.
-        "reply": drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True),
+        "reply": replies,
         "relevance": "",
         "soundness": "",
         "coherence": np.where(is_last, "", "-"),
@@ -223,7 +226,8 @@ def summary(files: list[Path]) -> pd.DataFrame:
     """
     tables = []
     for file in map(Path, files):
-        table = read_table(file, CRITERIA)[CRITERIA]
+        table = read_table(file, CRITERIA)
+        table = table[CRITERIA]
         for criterion, cells in table.items():
             marks = pd.to_numeric(cells, errors="coerce")
             is_right = marks.between(0, 1) | cells.isin(["", "-"])
@@ -231,6 +235,7 @@ def summary(files: list[Path]) -> pd.DataFrame:
             table[criterion] = marks
         tables.append(table)
 
-    marks = pd.concat(tables).melt(var_name="criterion", value_name="mark")
+    marks = pd.concat(tables)
+    marks = marks.melt(var_name="criterion", value_name="mark")
     by_criterion = marks.groupby("criterion", sort=False).mark
     return by_criterion.agg(mean="mean", std="std", n="count")
