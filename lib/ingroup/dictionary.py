@@ -342,7 +342,8 @@ def released_scores(lookups: pd.DataFrame, lexicon: pd.DataFrame) -> pd.DataFram
     words = lookups.keyword.str.strip().str.lower()
     has_space = words.str.contains(" ")
     rows = lookups[["cluster"]].assign(word=words)
-    different = rows[~has_space].drop_duplicates()
+    single = rows[~has_space]
+    different = single.drop_duplicates()
     pairs = different.merge(lexicon, on="word")
     pairs = pairs.dropna(subset="dimension")
     pairs["direction"] = pairs.direction.where(pairs.is_directed, 1)

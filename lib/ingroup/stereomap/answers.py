@@ -46,10 +46,7 @@ class Parameters(shared.Parameters):
 def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     """Plan the jobs of a model: both versions, then the reduced forms of `FIRST`."""
     _, *reduced = stimuli.ABLATIONS
-    sections = [
-        ("EXTENDED", PAPER, p.ROUNDS),
-        ("ORIGINAL", PAPER, p.ROUNDS),
-    ]
+    sections = [("EXTENDED", PAPER, p.ROUNDS), ("ORIGINAL", PAPER, p.ROUNDS)]
     for ablation in reduced:
         section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
         sections.append(section)

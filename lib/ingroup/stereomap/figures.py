@@ -173,9 +173,10 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
     printed = by_cluster[["group", *AXES]].first()
     n_others = by_cluster.size() - 1
     printed["group"] += " +" + n_others.astype(str)
-    printed = printed.reset_index().rename(columns={"source": "model"})
-
+    printed = printed.reset_index()
+    printed = printed.rename(columns={"source": "model"})
     printed["colour"] = "black"
+
     number = here.cluster.astype(int)
     ours = here.assign(colour="C" + number.astype(str))
     both = pd.concat([printed, ours])
@@ -210,13 +211,7 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
 
 def _map(ax, points, model):
     """Draw one map, as wide as high in points."""
-    ax.scatter(
-        points.Competence,
-        points.Warmth,
-        s=7,
-        c=points.colour,
-        linewidth=0,
-    )
+    ax.scatter(points.Competence, points.Warmth, s=7, c=points.colour, linewidth=0)
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
     lowest = points[AXES].min()
     highest = points[AXES].max()
@@ -254,7 +249,7 @@ def write_names(ax: Axes, places: pd.DataFrame) -> None:
 
 
 def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
-    """Draw the scores of the groups of each cluster (Figure 3): a row for each model.
+    """Draw the scores of the groups of each cluster (Figure 3), a panel for each score.
 
     Parameters
     ----------
@@ -263,29 +258,21 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
     scores : list of str
         Emotions and behaviours of Table 4.
     """
-    long = positions.melt(["model", "cluster"], scores, "score", "mean rating")
-    between_words = r"(?<=[a-z]) ?(?=[A-Z])"
-    long["score"] = long.score.str.replace(between_words, "\n", regex=True)
-    long["cluster"] = long.cluster.astype(int)
+    clustered = positions.astype({"cluster": int})
+    long = clustered.melt(["model", "cluster"], scores, "score", "mean rating")
     grid = sns.catplot(
         long,
         kind="box",
         x="cluster",
         y="mean rating",
-        hue="cluster",
+        hue="model",
         col="score",
-        row="model",
-        palette="colorblind",
-        legend=False,
-        height=1.3,
-        aspect=0.6,
+        col_wrap=4,
+        height=1.5,
         linewidth=0.5,
         fliersize=0.8,
+        legend_out=False,
     )
-    grid.set(ylim=(0.8, 5.2)).set_titles("")
-
-    for score, ax in zip(grid.col_names, grid.axes[0], strict=True):
-        ax.set_title(score, fontsize=6.5)
-    for model, ax in zip(grid.row_names, grid.axes[:, 0], strict=True):
-        ax.set_ylabel(f"{model}\nmean rating", fontsize=5.5)
-    return grid.figure
+    grid.set(ylim=(0.8, 5.2)).set_titles("{col_name}")
+    sns.move_legend(grid, "upper center", bbox_to_anchor=(0.5, 0), ncol=3, title="")
+    return grid.tight_layout().figure

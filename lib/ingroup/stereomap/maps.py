@@ -63,7 +63,8 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     axes = dimensions.groupby(keys[:-1], sort=False).mean()
     axes = axes.unstack("family", sort=False)[AXES]
     wide = dimensions.droplevel("family").unstack("dimension", sort=False)
-    in_order = wide.reindex(columns=words.dimension.unique())
+    order = words.dimension.unique()
+    in_order = wide.reindex(columns=order)
     return axes.join(in_order)
 
 
