@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial import procrustes
 from sklearn.cluster import KMeans
+from statsmodels.stats.weightstats import CompareMeans
 
 from ingroup import published
 from ingroup.stats.intervals import means_by
@@ -157,7 +158,8 @@ def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
 
     tables = []
     for (*_, version), of_map in positions.groupby(MAP, sort=False):
-        found = cluster(of_map.set_index("group"), n_clusters, version)
+        points = of_map.set_index("group")
+        found = cluster(points, n_clusters, version)
         table = of_map.assign(cluster=found.to_numpy())
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
@@ -341,9 +343,10 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
         low = high = 0.0
         p = 1.0
     elif fewest > 1:
-        welch = stats.ttest_ind(competent, warm, equal_var=False)
-        low, high = welch.confidence_interval()
-        p = welch.pvalue
+        # SciPy's Welch warns where one side does not vary.
+        welch = CompareMeans.from_data(competent, warm)
+        low, high = welch.tconfint_diff(usevar="unequal")
+        _, p, _ = welch.ttest_ind(usevar="unequal")
     return {
         "value": value,
         "n": len(both),
