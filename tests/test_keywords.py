@@ -104,6 +104,12 @@ def test_golden_quantities(run, tables):
     assert golden.differences("stereomap", rows, quantities).empty
 
 
+def test_coverage_adds_up_step_by_step(run):
+    steps = pd.Categorical(["exact", "joined or split", "lemma", None], run.dictionary.STEPS)
+    row = run.coverage(pd.DataFrame({"model": "A", "step": steps})).loc["A"]
+    assert row.tolist() == [25, 50, 75, 75, 75]
+
+
 def test_a_keyword_is_whole_and_comes_from_its_reply(run):
     for row in run.first.itertuples():
         for keyword in row.keyword:

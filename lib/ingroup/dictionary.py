@@ -26,40 +26,11 @@ NO_DIRECTION = ("", "na", "n/a", "nan", "none", "null")
 FOLDER = STIMULI / "stereomap"
 
 STEPS = ["exact", "joined or split", "lemma", "last word", "by hand"]
-PRINTED_STAGES = {  # of Table 15
-    "exact": "Initial Coverage",
-    "lemma": "+Lemmatization Coverage",
-    "by hand": "+Coverage",
-}
 SEPARATORS = re.compile(r"[\s-]+")
 MARKS = " .,;:!?*_\"'“”()[]-"  # around a keyword, in a sentence or a list
 PLAIN = str.maketrans("‐‑–—’‘", "----''")
 
 Lemmas = Callable[[str], list[str]]  # from a word to the lemmas it may have, likeliest first
-
-
-class Lexicon(NamedTuple):
-    """A dictionary of W words and D dimensions.
-
-    Attributes
-    ----------
-    members : DataFrame, (W, D)
-        Whether a word belongs to a dimension, by the word in the form of `fold`.
-    directions : DataFrame, (W, D)
-        -1, 0 or 1; NaN where the file gives none.
-    odd : DataFrame, (W, D)
-        Pairs that the scores leave out: members without a direction, and directions without
-        membership.
-    """
-
-    members: pd.DataFrame
-    directions: pd.DataFrame
-    odd: pd.DataFrame
-
-    @property
-    def directed(self) -> pd.Series:
-        """Tell which dimensions have directions. The others only count words."""
-        return self.directions.notna().any()
 
 
 def fold(text: str) -> str:
@@ -68,7 +39,7 @@ def fold(text: str) -> str:
     return " ".join(plain.casefold().split())
 
 
-def load_lexicon(source: str = "sample") -> Lexicon:
+def load_lexicon(source: str = "sample") -> pd.DataFrame:
     """Read a dictionary.
 
     Parameters
@@ -77,6 +48,13 @@ def load_lexicon(source: str = "sample") -> Lexicon:
         "sample", "stereotype-content-dictionary" (needs ``make data``), or a CSV file. A file has
         one row for each pair (``word``, ``dimension``, ``direction``) or, as released, one row for
         each word.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair: ``word``, in the form of `fold`; ``dimension``, missing for a word
+        without one; ``direction``, -1, 0 or 1, NaN where the file gives none; ``is_directed``,
+        whether the dimension has directions. The others only count words.
 
     Raises
     ------
@@ -91,7 +69,12 @@ def load_lexicon(source: str = "sample") -> Lexicon:
     if source == RELEASED and not file.exists():
         raise InputError(f"{file} is not there: make data fetches it")
     table = read_table(file)
-    return _from_wide(file, table) if WORD in table else _from_long(file)
+    pairs = _from_wide(file, table) if WORD in table else _from_long(file)
+
+    has_direction = pairs.direction.notna()
+    directed = pairs.dimension[has_direction]
+    pairs["is_directed"] = pairs.dimension.isin(directed)
+    return pairs
 
 
 def _from_long(file):
@@ -100,34 +83,35 @@ def _from_long(file):
     table["word"] = _folded(file, table.word)
     table["dimension"] = table.dimension.str.strip()
     table["direction"] = _numbers(file, table.direction)
-    pair = ["word", "dimension"]
-    is_again = table.duplicated(pair)
-    check(file, table.word, ~is_again, "each word once in a dimension")
-
-    table["member"] = True
-    by_pair = table.set_index(pair)
-    members = by_pair.member.unstack(sort=False)
-    directions = by_pair.direction.unstack(sort=False)
-    return _lexicon(members.notna(), directions)
+    pairs = table[["word", "dimension", "direction"]]
+    is_again = pairs.duplicated(["word", "dimension"])
+    check(file, pairs.word, ~is_again, "each word once in a dimension")
+    return pairs
 
 
 def _from_wide(file, table):
     """Read a dictionary with one row for each word, as released."""
-    words = _folded(file, table[WORD])
-    members = pd.DataFrame(index=table.index)
-    directions = members.copy()
+    folded = _folded(file, table[WORD])
+    words = pd.DataFrame({"word": folded})
+    parts = []
     for column in table.filter(regex=f"{MEMBER}$"):
         dimension = column.removesuffix(MEMBER)
-        # The released file has a few -1, which count as no membership.
-        members[dimension] = _numbers(file, table[column]) == 1
-
+        pairs = words.assign(
+            dimension=dimension,
+            direction=np.nan,
+        )
         direction = dimension + DIRECTION
-        directions[dimension] = np.nan
         if direction in table:
-            directions[dimension] = _numbers(file, table[direction])
+            pairs["direction"] = _numbers(file, table[direction])
 
-    index = pd.Index(words, name="word")
-    return _lexicon(members.set_axis(index), directions.set_axis(index))
+        # The released file has a few -1, which count as no membership.
+        numbers = _numbers(file, table[column])
+        members = pairs[numbers == 1]
+        parts.append(members)
+
+    # Words without a dimension are words of the dictionary, too.
+    parts.append(words)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _folded(file, words):
@@ -147,16 +131,6 @@ def _numbers(file, cells):
     is_right = numbers.isin([-1, 0, 1]) | is_empty
     check(file, cells, is_right, "-1, 0, 1 or nothing")
     return numbers
-
-
-def _lexicon(members, directions):
-    """Build a lexicon, with its odd pairs."""
-    has_direction = directions.notna()
-    is_directed = has_direction.any()
-    lacks_direction = members & ~has_direction & is_directed
-    lacks_membership = has_direction & ~members
-    odd = lacks_direction | lacks_membership
-    return Lexicon(members, directions, odd)
 
 
 def lemmas(word: str) -> list[str]:
@@ -187,7 +161,10 @@ def spacy_lemmas() -> Lemmas:
 
 
 def find(
-    keywords: Iterable[str], lexicon: Lexicon, lemmas: Lemmas = lemmas, way: str = "sound"
+    keywords: Iterable[str],
+    lexicon: pd.DataFrame,
+    lemmas: Lemmas = lemmas,
+    way: str = "sound",
 ) -> pd.DataFrame:
     """Look up keywords in a dictionary, by five rules in turn.
 
@@ -195,8 +172,8 @@ def find(
     ----------
     keywords : iterable of str
         A Series keeps its index.
-    lexicon : Lexicon
-        The dictionary.
+    lexicon : DataFrame
+        From `load_lexicon`.
     lemmas : callable
         `lemmas`, or what `spacy_lemmas` returns.
     way : {"sound", "paper"}
@@ -217,12 +194,16 @@ def find(
        sense ("not friendly", "well off").
     5. by hand: a person chose a word for it (keyword_mappings.csv).
     """
-    forms = _Forms(lexicon, lemmas)
+    forms = _forms(lexicon, lemmas)
     rule = _paper_stages if way == "paper" else _five_rules
     table = pd.Series(keywords, dtype=object, name="keyword").to_frame()
     # Keywords repeat, so each different one is looked up once.
-    different = table.keyword.unique()
-    found = {keyword: rule(fold(keyword), forms) for keyword in different}
+    found = {}
+    for keyword in table.keyword.unique():
+        folded = fold(keyword)
+        tried = rule(folded, forms)
+        hits = (pair for pair in tried if pair[0])
+        found[keyword] = next(hits, (None, None))
 
     pairs = table.keyword.map(found)
     words = pairs.str[0]
@@ -232,82 +213,76 @@ def find(
     return table
 
 
-class _Forms:
+class _Forms(NamedTuple):
     """The forms of a dictionary's words, and the keywords for which a person chose one."""
 
-    def __init__(self, lexicon, lemmas):
-        self.lemmas = lemmas
-        words = lexicon.members.index
-        self.words = set(words)
-        self.joined = {}
-        for word in words:
-            # Of two words that are equal without spaces and hyphens, the earlier one counts.
-            self.joined.setdefault(_join(word), word)
+    words: dict[str, str]
+    joined: dict[str, str]  # words by their form without spaces and hyphens
+    by_hand: dict[str, str]  # the same form of the chosen word, by that of the keyword
+    turning: list[str]
+    lemmas: Lemmas
 
-        file = FOLDER / "turning_words.txt"
-        turning = file.read_text("utf8")
-        self.turning = set(turning.split())
 
-        chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
-        self.by_hand = {}
-        for row in chosen.itertuples():
-            keyword = _join(row.keyword)
-            self.by_hand[keyword] = _join(row.word)
+def _forms(lexicon, lemmas):
+    """Collect what the rules look up."""
+    chosen = read_table(FOLDER / "keyword_mappings.csv", ["keyword", "word"])
+    turning = (FOLDER / "turning_words.txt").read_text("utf8")
+    # Of two words that are equal without spaces and hyphens, the earlier one counts.
+    words = lexicon.word[::-1]
+    joined = words.map(_join)
+    keywords = chosen.keyword.map(_join)
+    by_hand = chosen.word.map(_join)
+    return _Forms(
+        words=dict(zip(words, words, strict=True)),
+        joined=dict(zip(joined, words, strict=True)),
+        by_hand=dict(zip(keywords, by_hand, strict=True)),
+        turning=turning.split(),
+        lemmas=lemmas,
+    )
 
-    def chosen(self, keyword):
-        """Return the word that a person chose, and the last step."""
-        joined = _join(keyword)
-        chosen = self.by_hand.get(joined)
-        word = self.joined.get(chosen)
-        return (word, "by hand") if word else (None, None)
 
-    def lemmas_of(self, word):
-        """List the folded lemmas of a word, none of an empty one."""
-        found = self.lemmas(word) if word else []
-        return map(fold, found)
+def _with_lemmas(text, forms):
+    """Put each lemma of the last part in its place."""
+    *_, last_part = SEPARATORS.split(text)
+    stem = text.removesuffix(last_part)
+    found = forms.lemmas(last_part) if last_part else []
+    return [stem + fold(lemma) for lemma in found]
 
 
 def _five_rules(keyword, forms):
-    """Return the word and the step of the first of the five rules that finds a word."""
-    if keyword in forms.words:
-        return keyword, "exact"
+    """Yield the word that each of the five rules finds, if any, and its step."""
     bare = keyword.strip(MARKS)
-    if bare in forms.words:
-        return bare, "exact"
 
+    yield forms.words.get(keyword), "exact"
+    yield forms.words.get(bare), "exact"
     joined = _join(bare)
-    if joined in forms.joined:
-        return forms.joined[joined], "joined or split"
-
-    *_, last_part = SEPARATORS.split(bare)
-    stem = joined.removesuffix(last_part)
-    for lemma in forms.lemmas_of(last_part):
-        with_lemma = stem + _join(lemma)
-        if with_lemma in forms.joined:
-            return forms.joined[with_lemma], "lemma"
+    yield forms.joined.get(joined), "joined or split"
+    for form in _with_lemmas(bare, forms):
+        joined = _join(form)
+        yield forms.joined.get(joined), "lemma"
 
     parts = bare.split(" ")
     last_word = parts[-1]
-    may_turn = not forms.turning.isdisjoint(parts)
-    if len(parts) == 2 and not may_turn and last_word in forms.words:
-        return last_word, "last word"
-    return forms.chosen(bare)
+    may_turn = set(parts).intersection(forms.turning)
+    if len(parts) == 2 and not may_turn:
+        yield forms.words.get(last_word), "last word"
+    yield _by_hand(bare, forms)
 
 
 def _paper_stages(keyword, forms):
-    """Return the word and the step of the first of the paper's stages that finds a word."""
-    if keyword in forms.words:
-        return keyword, "exact"
-
+    """Yield the word that each of the paper's stages finds, if any, and its step."""
+    yield forms.words.get(keyword), "exact"
     if " " not in keyword:
-        *_, last_part = SEPARATORS.split(keyword)
-        stem = keyword.removesuffix(last_part)
-        for lemma in forms.lemmas_of(last_part):
-            with_lemma = stem + lemma
-            if with_lemma in forms.words:
-                return with_lemma, "lemma"
+        for form in _with_lemmas(keyword, forms):
+            yield forms.words.get(form), "lemma"
+    yield _by_hand(keyword, forms)
 
-    return forms.chosen(keyword)
+
+def _by_hand(keyword, forms):
+    """Return the word that a person chose, if any, and the step."""
+    joined = _join(keyword)
+    chosen = forms.by_hand.get(joined)
+    return forms.joined.get(chosen), "by hand"
 
 
 def _join(text: str) -> str:
@@ -315,66 +290,44 @@ def _join(text: str) -> str:
     return SEPARATORS.sub("", fold(text))
 
 
-def coverage(lookups: pd.DataFrame) -> pd.DataFrame:
-    """Compute the percentage of keywords that have a word after each step, as in Table 15.
-
-    Parameters
-    ----------
-    lookups : DataFrame
-        From `find`, with a column ``model``.
-
-    Returns
-    -------
-    DataFrame
-        A row for each model, a column for each of `STEPS`.
-    """
-    steps = pd.get_dummies(lookups.step)
-    is_found = steps.cumsum(axis=1)
-    by_model = is_found.groupby(lookups.model, sort=False)
-    return 100 * by_model.mean()
-
-
-def scores(lookups: pd.DataFrame, lexicon: Lexicon, by: list[str]) -> pd.DataFrame:
+def scores(lookups: pd.DataFrame, lexicon: pd.DataFrame, by: str) -> pd.DataFrame:
     r"""Score each dimension by the keywords of a group, counting repeated keywords again.
 
     Parameters
     ----------
     lookups : DataFrame
-        From `find`, with the columns `by`.
-    lexicon : Lexicon
-        The dictionary.
-    by : list of str
-        ``["group"]``, or ``["cluster", "group"]`` for the mean over a cluster's groups, in which no
-        group counts more for having more keywords.
+        From `find`, with the columns ``group`` and `by`.
+    lexicon : DataFrame
+        From `load_lexicon`.
+    by : {"group", "cluster"}
+        What is scored. A cluster's score is the mean over its groups, in which no group counts more
+        for having more keywords.
 
     Returns
     -------
     DataFrame
-        The first of `by`, ``dimension``, ``share`` (0 to 1) and ``score`` (-1 to 1, missing for
+        The column `by`, ``dimension``, ``share`` (0 to 1) and ``score`` (-1 to 1, missing for
         dimensions without directions).
 
     Notes
     -----
-    With n keywords k that have a word, membership m (odd pairs are no members) and direction r,
-    :math:`share_d = \sum_k m_{kd} / n` and :math:`score_d = \sum_k m_{kd} r_{kd} / n`.
+    With n keywords k that have a word, membership m and direction r,
+    :math:`share_d = \sum_k m_{kd} / n` and :math:`score_d = \sum_k m_{kd} r_{kd} / n`. A pair that
+    lacks its direction is no membership.
     """
     rows = lookups.dropna(subset="word")
-    keys = [rows[name].to_numpy() for name in by]
-    is_counted = lexicon.members & ~lexicon.odd
-    signed = lexicon.directions.where(is_counted, 0)
-    signed = signed.where(lexicon.directed, axis=1)
-
-    means = []
-    for cells in (is_counted.astype(float), signed):
-        of_keywords = cells.loc[rows.word]
-        of_groups = of_keywords.groupby(keys, sort=False).mean()
-        first = of_groups.groupby(level=0, sort=False)
-        means.append(first.mean())
-    shares, scores = means
-    return _long(shares, scores, by[0])
+    n_keywords = rows.groupby("group").word.transform("size")
+    n_groups = rows.groupby(by).group.transform("nunique")
+    # All groups of a cluster weigh the same, however many keywords they have.
+    share = 1 / (n_keywords * n_groups)
+    weighted = rows.assign(share=share)
+    pairs = weighted.merge(lexicon, on="word")
+    is_odd = pairs.is_directed & pairs.direction.isna()
+    counted = pairs[~is_odd]
+    return _sums(counted, by)
 
 
-def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
+def released_scores(lookups: pd.DataFrame, lexicon: pd.DataFrame) -> pd.DataFrame:
     """Score as the released code does: each distinct keyword of a cluster counts once.
 
     A keyword counts if it has no space and equals a word. In a dimension without directions each
@@ -387,31 +340,23 @@ def released_scores(lookups: pd.DataFrame, lexicon: Lexicon) -> pd.DataFrame:
         The columns of `scores`: shares and scores of all pairs of a cluster.
     """
     words = lookups.keyword.str.strip().str.lower()
-    is_known = words.isin(lexicon.members.index)
     has_space = words.str.contains(" ")
-    is_counted = is_known & ~has_space
     rows = lookups[["cluster"]].assign(word=words)
-    rows = rows[is_counted].drop_duplicates()
-    clusters = rows.cluster.to_numpy()
+    single = rows[~has_space]
+    different = single.drop_duplicates()
+    pairs = different.merge(lexicon, on="word")
+    pairs = pairs.dropna(subset="dimension")
+    pairs["direction"] = pairs.direction.where(pairs.is_directed, 1)
 
-    members = lexicon.members.astype(float)
-    of_words = members.loc[rows.word]
-    pairs = of_words.groupby(clusters, sort=False).sum()
-
-    signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
-    signed = signed.where(lexicon.members, 0)
-    of_words = signed.loc[rows.word]
-    total = of_words.groupby(clusters, sort=False).sum(skipna=False)
-
-    n_pairs = pairs.sum(axis=1).replace(0, np.nan)
-    shares = pairs.div(n_pairs, axis=0)
-    scores = total.div(n_pairs, axis=0)
-    return _long(shares, scores, "cluster")
+    n_pairs = pairs.groupby("cluster").word.transform("size")
+    pairs["share"] = 1 / n_pairs
+    return _sums(pairs, "cluster")
 
 
-def _long(shares, scores, by):
-    """Put tables of groups by dimensions into one long table."""
-    both = pd.concat({"share": shares, "score": scores}, axis=1)
-    table = both.stack(future_stack=True)
-    table = table.rename_axis([by, "dimension"])
-    return table.reset_index()
+def _sums(pairs, by):
+    """Add up shares, and shares with their direction, in each dimension."""
+    score = pairs.share * pairs.direction
+    pairs = pairs.assign(score=score)
+    by_dimension = pairs.groupby([by, "dimension"])
+    summed = by_dimension[["share", "score"]].sum(skipna=False)
+    return summed.reset_index()

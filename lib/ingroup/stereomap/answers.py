@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Literal
 
@@ -42,33 +43,29 @@ class Parameters(shared.Parameters):
     SHEETS: Texts = Field(default_factory=list)
 
 
-def _sections(p):
-    """List version, ablation and rounds: both versions, then the reduced forms of `FIRST`."""
-    paper, *reduced = stimuli.ABLATIONS
-    sections = [("EXTENDED", paper, p.ROUNDS), ("ORIGINAL", paper, p.ROUNDS)]
+def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
+    """Plan the jobs of a model: both versions, then the reduced forms of `FIRST`."""
+    _, *reduced = stimuli.ABLATIONS
+    sections = [("EXTENDED", PAPER, p.ROUNDS), ("ORIGINAL", PAPER, p.ROUNDS)]
     for ablation in reduced:
         section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
         sections.append(section)
-    return sections
 
-
-def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
-    """Plan the jobs of a model: scored answers, or rounds of free text, for each section."""
     planned = []
-    for number, (version, ablation, rounds) in enumerate(_sections(p)):
+    for number, (version, ablation, rounds) in enumerate(sections):
         which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
         groups = stimuli.names(which, p.GROUPS)
         if not groups or not rounds:
             continue
 
-        known = stimuli.prompts(version)
-        names = list(known) if ablation == PAPER else [FIRST]
+        names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
         manner = {"form": p.FORM, "wording": p.WORDING}
         if is_scored:
-            asked = _lists(known, names)
+            asked = _scored_lists(version, names)
         else:
             asked = _rounds(p, names, rounds, number)
             manner["calls"] = p.CALLS
+
         for end, together, turn, sampling in asked:
             design = stimuli.design(version, groups, together, ablation, **manner)
             job = Job(
@@ -83,12 +80,12 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     return planned
 
 
-def _lists(known, names):
+def _scored_lists(version, names):
     """Ask for scored answers: neighbouring prompts with the same words share a job."""
-    for words, together in groupby(names, lambda name: known[name].words):
-        same = list(together)
-        end = same[0].lower()
-        yield end, same, 1, scored_sampling(words)
+    for (words, _), same in groupby(names, partial(stimuli.expected, version)):
+        together = list(same)
+        end = together[0].lower()
+        yield end, together, 1, scored_sampling(words)
 
 
 def _rounds(p, names, rounds, number):
@@ -119,7 +116,6 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
         before = "\n" if prefixes else ""
         bullet = "" if word == OVERALL else "- "
         prefixes.append(f"{before}{bullet}{word}:")
-
     # A number begins with the blank after the colon.
     numbers = range(LOW, HIGH + 1)
     choices = [f" {number}" for number in numbers]
@@ -146,22 +142,16 @@ def written(parameters: Parameters) -> list[Job]:
     """
     planned: list[Job] = []
     for model in parameters.models:
-        if model.reading == "free":
-            continue
-        of_model = _jobs(parameters, model, is_scored=False)
-        is_live = model.engine != "recorded"
-        if is_live or any(len(job.recorded()) for job in of_model):
-            planned += of_model
+        texts = _jobs(parameters, model, is_scored=False)
+        can_ask = model.engine != "recorded" or any(len(job.recorded()) for job in texts)
+        if model.reading != "free" and can_ask:
+            planned += texts
     return planned
 
 
 def _trials(job, reading):
     """List the trials of a job with all their labels, in the order of the design."""
-    tables = []
-    for block in job.design.blocks:
-        table = pd.DataFrame(block.factors)
-        tables.append(table.assign(**block.labels))
-    trials = pd.concat(tables, ignore_index=True)
+    trials = pd.DataFrame([trial.condition for trial in job.design])
     trials = trials.assign(model=job.model.name, reading=reading, **job.labels)
     return trials[TRIAL]
 
@@ -195,26 +185,32 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
 
     rows = []
     for trial in table.itertuples():
-        asked = stimuli.expected(trial.version, trial.prompt, trial.part, trial.ablation)
-        ratings, status = _read(trial.text, trial.finish_reason, asked, rule)
-        row = [asked.n_keywords, ratings, status]
+        words, n_keywords = stimuli.expected(
+            trial.version, trial.prompt, trial.part, trial.ablation
+        )
+        ratings, status = _read(trial, words, n_keywords, rule)
+        row = {
+            "n_keywords": n_keywords,
+            "ratings": ratings,
+            "status": status,
+        }
         rows.append(row)
-    read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
+    read = pd.DataFrame(rows)
     return table.join(read)
 
 
-def _read(text, ending, asked, rule):
+def _read(trial, words, n_keywords, rule):
     """Read the ratings in a reply, and say why there are none."""
-    if ending in WITHOUT_TEXT:
-        nothing = dict.fromkeys(asked.words, np.nan)
-        return nothing, WITHOUT_TEXT[ending]
+    if trial.finish_reason in WITHOUT_TEXT:
+        nothing = dict.fromkeys(words, np.nan)
+        return nothing, WITHOUT_TEXT[trial.finish_reason]
 
     values = {}
-    if asked.words:
-        values, status, *_ = parse_ratings(text, asked.words, rule)
+    if words:
+        values, status, *_ = parse_ratings(trial.text, words, rule)
     else:
-        status = parse_keywords(text, asked.n_keywords).status
-    if ending == LENGTH and status == UNPARSABLE:
+        status = parse_keywords(trial.text, n_keywords).status
+    if trial.finish_reason == LENGTH and status == UNPARSABLE:
         status = CUT
     return values, status
 
@@ -229,15 +225,13 @@ def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
-    """Read the ratings of a job.
+def load(job: Job, rule: str = "sound") -> pd.DataFrame:
+    """Read the ratings of a job, scored answers in both readings.
 
     Parameters
     ----------
     job : Job
         From `jobs` or `written`.
-    reading : {"", "expected", "greedy"}
-        How scored answers are read, "" for the reading of the model.
     rule : {"sound", "released"}
         How free text is read.
 
@@ -251,15 +245,15 @@ def load(job: Job, reading: str = "", rule: str = "sound") -> pd.DataFrame:
         admissible answers (NaN for free text).
     """
     if job.sampling.choices:
-        table = _scored(job, reading or job.model.reading)
+        readings = [_scored(job, reading) for reading in ("expected", "greedy")]
+        table = pd.concat(readings, ignore_index=True)
     else:
         read = replies(job, rule)
-        words = read.ratings.map(dict.items).map(list)
-        words = words.explode().dropna()
-        trials = read.loc[words.index]
-        table = trials[[*TRIAL, "status"]]
-        table = table.reset_index(drop=True)
-        table[["item", "rating"]] = pd.DataFrame(words.tolist())
+        read["item"] = read.ratings.map(list)
+        read["rating"] = read.ratings.map(dict.values).map(list)
+        words = read.explode(["item", "rating"], ignore_index=True)
+        table = words[[*TRIAL, "status", "item", "rating"]].dropna(subset="item")
+        table["rating"] = table.rating.astype(float)
         table["option_mass"] = np.nan
 
     # A word that a list lacks was not read.
@@ -275,25 +269,22 @@ def _scored(job, reading):
     """Read scored answers; the status is that of the whole trial."""
     stored = answers(job, ["text", "probabilities", "option_mass"])
     words = [prefix.strip("\n- :") for prefix in job.sampling.prefixes]
+    ratings = scoring.ratings(stored, job.sampling, reading)
+    mass = scoring.matrix(stored.option_mass, len(words))
+
     trials = _trials(job, reading)
     trials["status"] = scoring.statuses(stored)
-
-    ratings = scoring.ratings(stored, job.sampling, reading)
     ratings = ratings.set_axis(words, axis=1)
     wide = trials.join(ratings)
     table = wide.melt(list(trials), var_name="item", value_name="rating")
-    mass = scoring.matrix(stored.option_mass, len(words))
     # `melt` puts the columns below each other.
-    table["option_mass"] = mass.ravel("F")
-    return table
+    return table.assign(option_mass=mass.ravel("F"))
 
 
 def load_all(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
-    """Read the ratings of several jobs into one long table, scored answers in both readings."""
+    """Read the ratings of several jobs into one long table."""
     tables = []
     for job in planned:
-        readings = ["expected", "greedy"] if job.sampling.choices else ["free"]
-        for reading in readings:
-            table = load(job, reading, rule)
-            tables.append(table)
+        table = load(job, rule)
+        tables.append(table)
     return pd.concat(tables, ignore_index=True)

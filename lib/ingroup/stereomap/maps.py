@@ -22,15 +22,10 @@ from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import MAP, ROUND
 from ingroup.tables import InputError
 
+TABLE = {"ORIGINAL": 2, "EXTENDED": 5}  # the printed clusters of a version
 AXES = ["Competence", "Warmth"]
 ALPHA = 0.001  # the level of the paper's signs
-Z = 1.959964  # of a 95 % interval
-VIEWS = {  # what is compared with people, from (competence, warmth)
-    "Competence": (1, 0),
-    "Warmth": (0, 1),
-    "Competence - Warmth": (1, -1),
-    "mean of both": (0.5, 0.5),
-}
+TINY = 1e-9  # smaller differences are rounding errors
 CLEAR = 0.1  # points between the two axes, below which people's clusters count as equal
 
 
@@ -55,29 +50,23 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     lacks a word of the emotions (or behaviours) has none on these.
     """
     words = stimuli.words(version)
-    keys = [*ROUND, "group", "item"]
     of_version = ratings[ratings.version == version]
-    is_scored = of_version.item.isin(words.word)
-    by_word = of_version[is_scored].set_index(keys).rating
-    wide = by_word.unstack("item", sort=False)
+    rated = of_version.merge(words, left_on="item", right_on="word")
 
     # The words of both axes are asked together; emotions and behaviours have their own prompts.
-    is_of_axes = words.family.isin(AXES)
-    asked_together = words.family.mask(is_of_axes, "axes")
-    table = pd.DataFrame(np.nan, wide.index, AXES)
-    for _, of_prompt in words.groupby(asked_together, sort=False):
-        rated = wide.reindex(columns=of_prompt.word)
-        complete = rated.dropna().reindex(wide.index)
-        dimensions = of_prompt.groupby("dimension", sort=False)
-        for dimension, of_dimension in dimensions:
-            names = of_dimension.word
-            table[dimension] = complete[names].mean(axis=1)
+    rated["asked"] = rated.family.replace("Competence", "Warmth")
+    by_reply = rated.groupby([*ROUND, "group", "asked"])
+    lowest = by_reply.rating.transform("min", skipna=False)
+    rated["rating"] = rated.rating.mask(lowest.isna())
 
-    for axis in AXES:
-        of_axis = words[words.family == axis]
-        dimensions = of_axis.dimension.unique()
-        table[axis] = table[dimensions].mean(axis=1)
-    return table
+    keys = [*ROUND, "group", "family", "dimension"]
+    dimensions = rated.groupby(keys, sort=False).rating.mean()
+    axes = dimensions.groupby(keys[:-1], sort=False).mean()
+    axes = axes.unstack("family", sort=False)[AXES]
+    wide = dimensions.droplevel("family").unstack("dimension", sort=False)
+    order = words.dimension.unique()
+    in_order = wide.reindex(columns=order)
+    return axes.join(in_order)
 
 
 def positions(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -94,9 +83,8 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         `answers.MAP`, ``group``; ``rounds`` that were asked and ``used``, those with both axes;
         `AXES` and the dimensions, in points, NaN where no round has a score.
     """
+    of_paper = ratings[ratings.ablation == stimuli.PAPER]
     tables = []
-    is_of_paper = ratings.ablation == stimuli.PAPER
-    of_paper = ratings[is_of_paper]
     for version in of_paper.version.unique():
         by_round = scores(of_paper, version)
         by_group = by_round.groupby([*MAP, "group"], sort=False)
@@ -136,30 +124,30 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     # Sorted points make the starts, and so the clusters, independent of the order of the groups.
     complete = points[AXES].dropna()
     complete = complete.sort_values(AXES)
-    places = complete.drop_duplicates()
-    if len(places) < n_clusters:
+    different = complete.drop_duplicates()
+    if len(different) < n_clusters:
         return pd.Series(np.nan, points.index)
 
     kmeans = KMeans(n_clusters, n_init=500, tol=0, random_state=0)
     labels = kmeans.fit_predict(complete.to_numpy())
     found = pd.Series(labels, complete.index)
 
-    number_of = {}
     anchors = stimuli.ANCHORS.get(version, [])
-    for number, anchor in enumerate(anchors[:n_clusters]):
-        if anchor in found:
-            number_of.setdefault(found[anchor], number)
+    anchors = anchors[:n_clusters]
+    places = range(len(anchors))
+    of_anchor = pd.Series(places, anchors, dtype=int)
+    numbers = of_anchor.groupby(found).min()
 
     heights = complete.sum(axis=1)
     means = heights.groupby(found).mean()
-    others = means.drop(list(number_of))
-    rounded = others.round(9)
-    lowest_first = rounded.sort_values(kind="stable")
-    free = set(range(n_clusters)).difference(number_of.values())
-    for label, number in zip(lowest_first.index, sorted(free), strict=True):
-        number_of[label] = number
-    numbers = found.map(number_of)
-    return numbers.reindex(points.index)
+    others = means.drop(numbers.index)
+    others = others.round(9)
+    lowest_first = others.sort_values(kind="stable")
+    free = pd.RangeIndex(n_clusters).difference(numbers)
+    of_others = pd.Series(free, lowest_first.index)
+    number_of = pd.concat([numbers, of_others])
+    numbered = found.map(number_of)
+    return numbered.reindex(points.index)
 
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
@@ -206,55 +194,66 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
 
     differences = members.Competence - members.Warmth
     tests = means_by(differences, keys)
-    tests = tests.rename(columns={"estimate": "difference", "statistic": "t"})
+    names = {
+        "estimate": "difference",
+        "statistic": "t",
+    }
+    tests = tests.rename(columns=names)
     both = centroids.join(tests)
     columns = ["n", *AXES, "difference", "low", "high", "t", "p"]
     table = both[columns].reset_index()
 
-    table["sign"] = np.where(table.difference > 0, ">", "<")
-    is_equal = table.p >= ALPHA
     is_untested = table.p.isna()
-    table.loc[is_equal, "sign"] = "="
-    table.loc[is_untested, "sign"] = ""
+    is_equal = table.p >= ALPHA
+    is_larger = table.difference > 0
+    cases = [is_untested, is_equal, is_larger]
+    table["sign"] = np.select(cases, ["", "=", ">"], "<")
     return table
+
+
+def printed_groups(version: str) -> pd.DataFrame:
+    """Read the printed groups of Table 2 or 5, and the centroids of their clusters.
+
+    Returns
+    -------
+    DataFrame
+        ``source``, ``cluster`` (in the order of print), ``group``, `AXES` and ``sign``. Bard gave
+        no position to some groups: NaN.
+    """
+    table = published.load("stereomap", TABLE[version])
+    names = {
+        "competence": "Competence",
+        "warmth": "Warmth",
+        "cluster_order": "cluster",
+    }
+    return table.rename(columns=names)
 
 
 def people() -> pd.DataFrame:
     """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
-    table = published.load("stereomap", 2)
+    table = printed_groups("ORIGINAL").set_index("group")
     is_of_people = table.source == "Fiske et al. (2002)"
-    of_people = table[is_of_people].set_index("group")
-    renamed = of_people.rename(columns=str.capitalize)
-    return renamed[AXES]
+    return table[is_of_people][AXES]
 
 
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
     """Select the groups that Table 2 has, under its names. The nearest to "Gay men" is "Gay"."""
-    groups = stimuli.groups()
-    renamed = points.rename(index=groups.table2)
+    renamed = points.rename(index=stimuli.groups().table2)
     printed = people().index
     is_printed = renamed.index.isin(printed)
     return renamed[is_printed].dropna(subset=AXES)
 
 
 def is_flat(values: ArrayLike) -> bool:
-    """Tell whether columns do not vary, but for rounding errors. A single row does not."""
+    """Tell whether no column varies, but for rounding errors. A single row does not."""
     if len(values) < 2:
         return True
-    widest = np.ptp(values, axis=0).max()
-    return bool(widest < 1e-9)
+    spreads = np.ptp(values, axis=0)
+    return bool(spreads.max() < TINY)
 
 
-def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
-    """Compute Spearman's rho and its p, NaN for fewer than 4 pairs or a side that does not vary."""
-    if len(x) < 4 or is_flat(x) or is_flat(y):
-        return np.nan, np.nan
-    rho, p = stats.spearmanr(x, y)
-    return rho, p
-
-
-def agreement(points: pd.DataFrame) -> pd.DataFrame:
-    """Compare a map with people's map of 2002.
+def agreement(points: pd.DataFrame) -> dict[str, float]:
+    """Compare the shape of a map with people's map of 2002.
 
     Parameters
     ----------
@@ -263,48 +262,34 @@ def agreement(points: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
-        One row for each of `VIEWS`, and for the ``shape`` unless all groups share one place;
-        ``groups``; ``value``: Spearman's rho, or for the shape 1 minus the Procrustes distance, 0
-        to 1 (the same shape after moving, scaling, turning and mirroring); and its ``p``.
+    dict
+        ``groups``; ``value``, 1 minus the Procrustes distance, 0 to 1 (the same shape after moving,
+        scaling, turning and mirroring); and its ``p``. NaN where all groups share one place.
 
     Notes
     -----
     The groups of one of people's clusters share its position, so p is the share of all orders of
-    the (five) positions that agree as well, two-sided for rho. With 120 orders, p is at least
-    1/120.
+    the (five) positions that agree as well. With 120 orders, p is at least 1/120.
     """
     ours = as_in_table2(points)[AXES]
+    row = {"groups": len(ours), "value": np.nan, "p": np.nan}
+    if is_flat(ours):
+        return row
+
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
 
-    rows = []
+    values = []
     # The first order is that of people's map itself.
     for order in permutations(places):
-        theirs = np.array(order)[member_of]
-        row = {}
-        for view, weights in VIEWS.items():
-            here = ours @ weights
-            there = theirs @ weights
-            row[view], _ = spearman(here, there)
-        if not is_flat(ours):
-            *_, distance = procrustes(theirs, ours)
-            row["shape"] = 1 - distance
-        rows.append(row)
-
-    values = pd.DataFrame(rows)
-    observed = values.iloc[0]
-    least = observed.abs() - 1e-9
-    is_as_large = values.abs() >= least
-    p = is_as_large.mean()
-    p[observed.isna()] = np.nan
-    columns = {
-        "groups": len(ours),
-        "value": observed,
-        "p": p,
-    }
-    table = pd.DataFrame(columns).rename_axis("view")
-    return table.reset_index()
+        in_order = np.array(order)[member_of]
+        *_, distance = procrustes(in_order, ours)
+        values.append(1 - distance)
+    least = values[0] - TINY
+    is_as_large = np.array(values) >= least
+    row["value"] = values[0]
+    row["p"] = is_as_large.mean()
+    return row
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -320,12 +305,11 @@ def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     competent, warm : Series
         Of the groups of Table 2 that people see as clearly more competent than warm, or warmer.
     """
-    ours = as_in_table2(points)
-    theirs = people().loc[ours.index]
-    lean = ours.Competence - ours.Warmth
-    people_lean = theirs.Competence - theirs.Warmth
-    is_competent = people_lean > CLEAR
-    is_warm = people_lean < -CLEAR
+    difference = "Competence - Warmth"
+    lean = as_in_table2(points).eval(difference)
+    of_people = people().eval(difference)[lean.index]
+    is_competent = of_people > CLEAR
+    is_warm = of_people < -CLEAR
     return lean[is_competent], lean[is_warm]
 
 
@@ -359,6 +343,7 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
         low = high = 0.0
         p = 1.0
     elif fewest > 1:
+        # SciPy's Welch warns where one side does not vary.
         welch = CompareMeans.from_data(competent, warm)
         low, high = welch.tconfint_diff(usevar="unequal")
         _, p, _ = welch.ttest_ind(usevar="unequal")
@@ -386,33 +371,23 @@ def correlations(
     Returns
     -------
     DataFrame
-        ``predictor``, ``outcome``, ``n``, ``rho`` with ``low`` and ``high``, and ``p``.
-
-    Notes
-    -----
-    The interval is tanh(atanh(rho) -+ 1.96 sqrt((1 + rho^2 / 2) / (n - 3))): Bonett and Wright
-    (2000).
+        ``predictor``, ``outcome``, ``n``, ``rho`` and ``p``; NaN for fewer than 4 groups, or where
+        a column does not vary.
     """
     rows = []
     for predictor, outcome in product(predictors, outcomes):
         both = points[[predictor, outcome]].dropna()
-        n = len(both)
-        rho, p = spearman(both[predictor], both[outcome])
+        rho = p = np.nan
+        # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
+        spreads = both.max() - both.min()
+        if len(both) > 3 and min(spreads) > TINY:
+            rho, p = stats.spearmanr(both)
 
-        low = high = np.nan
-        if abs(rho) < 1:
-            variance = (1 + rho**2 / 2) / (n - 3)
-            half = Z * np.sqrt(variance)
-            middle = np.arctanh(rho)
-            low = np.tanh(middle - half)
-            high = np.tanh(middle + half)
         row = {
             "predictor": predictor,
             "outcome": outcome,
-            "n": n,
+            "n": len(both),
             "rho": rho,
-            "low": low,
-            "high": high,
             "p": p,
         }
         rows.append(row)

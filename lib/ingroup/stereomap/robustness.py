@@ -4,8 +4,8 @@ Figure 5, Tables 12, 13 and 14, appendices K and L.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +18,12 @@ from statsmodels.stats.proportion import proportion_confint
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import FIRST
 from ingroup.stereomap.maps import AXES
-from ingroup.tables import read_table, wrong
+from ingroup.tables import check, read_table
 
-ORDER = 4  # words of the longest n-grams of BLEU
-TOKENIZE = BLEU().tokenizer
+# No match counts as 0.1 matches, as in the program of Zhu et al. (2018).
+SENTENCE_BLEU = BLEU(lowercase=True, effective_order=True, smooth_method="floor", smooth_value=0.1)
 NO_REPLY = ["cut", "failed", "missing"]  # such a trial may have been a refusal, and is in no share
+CV = ["competence_cv_mean", "competence_cv_max", "warmth_cv_mean", "warmth_cv_max"]
 CRITERIA = ["relevance", "soundness", "coherence"]
 
 
@@ -80,73 +81,34 @@ def variation(scores: pd.DataFrame, by: Sequence[str] = ("model", "ablation")) -
     by_group = scores[AXES].groupby([*by, "group"], sort=False)
     cv = by_group.std() / by_group.mean()
     rows = cv.groupby(list(by), sort=False)
-    columns = {
-        "competence_cv_mean": rows.Competence.mean(),
-        "competence_cv_max": rows.Competence.max(),
-        "warmth_cv_mean": rows.Warmth.mean(),
-        "warmth_cv_max": rows.Warmth.max(),
-        "groups": rows.Warmth.count(),
-    }
-    return pd.DataFrame(columns)
+    table = rows.agg(["mean", "max"])
+    table = table.set_axis(CV, axis=1)
+    table["groups"] = rows.Warmth.count()
+    return table
 
 
-def self_bleu(texts: Sequence[str]) -> float:
-    """Compute the mean BLEU of each text against all the others (Zhu et al. 2018).
+def self_bleu(texts: Iterable[str]) -> float:
+    """Compute the mean BLEU of each text against all the others by sacrebleu (Zhu et al. 2018).
 
     Parameters
     ----------
-    texts : sequence of str
+    texts : iterable of str
         Each has a word. More texts give a higher value, so compare equal numbers.
 
     Returns
     -------
     float
         0 (diverse) to 1 (always the same); NaN for a single text.
-
-    Notes
-    -----
-    BLEU = min(1, exp(1 - r / c)) exp(mean of log p_n), for a text of c words, the closest length r
-    of another text, and the share p_n of its n-grams that another text has. No match counts as 0.1
-    matches, as in Zhu et al.'s program. sacrebleu gives the same, but counts all texts anew for
-    each text.
     """
+    texts = list(texts)
     if len(texts) < 2:
         return np.nan
-    counted = [_ngrams(text, 1, ORDER) for text in texts]
-    counts = defaultdict(list)
-    for ngrams, _ in counted:
-        for ngram, count in ngrams.items():
-            counts[ngram].append(count)
-    highest = {}
-    for ngram, found in counts.items():
-        highest[ngram] = sorted([0, *found])[-2:]
-
     bleus = []
-    lengths = Counter(length for _, length in counted)
-    for ngrams, length in counted:
-        matches = [0] * ORDER
-        totals = [0] * ORDER
-        for ngram, count in ngrams.items():
-            second, first = highest[ngram]
-            # The text that has an n-gram most often finds the second number in the others.
-            elsewhere = second if count == first else first
-            order = len(ngram) - 1
-            matches[order] += min(count, elsewhere)
-            totals[order] += count
-
-        others = lengths - Counter([length])
-        # Of two lengths that are equally close, the smaller one counts.
-        closest = min(sorted(others), key=lambda other, own=length: abs(other - own))
-        bleu = BLEU.compute_bleu(
-            matches,
-            totals,
-            sys_len=length,
-            ref_len=closest,
-            smooth_method="floor",
-            smooth_value=0.1,
-            effective_order=True,
-        )
-        bleus.append(bleu.score / 100)
+    for number, text in enumerate(texts):
+        others = texts[:number] + texts[number + 1 :]
+        bleu = SENTENCE_BLEU.sentence_score(text, others)
+        share = bleu.score / 100
+        bleus.append(share)
     return float(np.mean(bleus))
 
 
@@ -154,16 +116,13 @@ def entropy(texts: Sequence[str], n: int) -> float:
     """Compute the entropy of the n-grams of all texts, in bits (Zhang et al. 2018)."""
     counts: Counter = Counter()
     for text in texts:
-        ngrams, _ = _ngrams(text, n, n)
+        words = SENTENCE_BLEU.tokenizer(text.lower())
+        ngrams, _ = extract_all_word_ngrams(words, n, n)
         counts += ngrams
+    if not counts:
+        return np.nan
     numbers = list(counts.values())
     return float(stats.entropy(numbers, base=2))
-
-
-def _ngrams(text: str, shortest: int, longest: int) -> tuple[Counter, int]:
-    """Count the n-grams of a text, and its words."""
-    words = TOKENIZE(text.lower())
-    return extract_all_word_ngrams(words, shortest, longest)
 
 
 def diversity(replies: pd.DataFrame) -> pd.Series:
@@ -177,28 +136,27 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series
-        ``self_bleu``, the mean over groups with two texts, and ``self_bleu_all``, that of all texts
-        together, for the paper does not say which; ``entropy_2`` and ``entropy_3`` of pairs and
-        triples of words, in bits; and ``refuse_to_answer``, in percent of the replies that were not
-        cut, failed or missing.
+        ``self_bleu``, the mean over groups with two texts (the paper does not say of which texts);
+        ``entropy_2`` and ``entropy_3`` of pairs and triples of words, in bits; and
+        ``refuse_to_answer``, in percent of the replies that were not cut, failed or missing.
     """
     counted = replies[~replies.status.isin(NO_REPLY)]
     is_refused = counted.status == "refused"
     answered = counted[~is_refused]
 
     # Lines such as "- Friendly: 4" are no reasons.
-    asked = stimuli.prompts("EXTENDED")[FIRST].words
+    asked, _ = stimuli.expected("EXTENDED", FIRST)
     words = "|".join(map(re.escape, asked))
     rating = rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$"
     reasons = answered.text.str.replace(rating, "", regex=True)
     has_word = reasons.str.contains(r"\w")
     reasons = reasons[has_word]
     texts = reasons.tolist()
+
     by_group = reasons.groupby(answered.group)
-    within = by_group.agg(lambda of_group: self_bleu(list(of_group)))
+    within = by_group.agg(self_bleu)
     numbers = {
         "self_bleu": within.mean(),
-        "self_bleu_all": self_bleu(texts),
         "entropy_2": entropy(texts, 2),
         "entropy_3": entropy(texts, 3),
         "refuse_to_answer": 100 * is_refused.mean(),
@@ -231,43 +189,26 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     """
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
     shuffled = usable.iloc[rng.permutation(len(usable))]
-    drawn = shuffled.groupby("group", sort=False).head(per_group)
-    number, _ = pd.factorize(drawn.group)
-    together = np.argsort(number, kind="stable")
-    drawn = drawn.iloc[together].reset_index(drop=True)
+    parts = [shuffled[:0]]
+    for _, of_group in shuffled.groupby("group", sort=False):
+        first = of_group.head(per_group)
+        parts.append(first)
+    drawn = pd.concat(parts, ignore_index=True)
 
     is_last = ~drawn.group.duplicated(keep="last")
+    # A spreadsheet would take these signs for a formula.
+    replies = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
     columns = {
         "id": "r" + drawn.index.astype(str),
         "group": drawn.group,
         "prompt": drawn.prompt,
         "round": drawn["round"],
-        # A spreadsheet would take these signs for a formula.
-        "reply": drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True),
+        "reply": replies,
         "relevance": "",
         "soundness": "",
         "coherence": np.where(is_last, "", "-"),
     }
     return pd.DataFrame(columns)
-
-
-def read_marks(file: Path) -> pd.DataFrame:
-    """Read one person's filled sheet: index ``id``, a column of marks (0 to 1) per criterion.
-
-    Raises
-    ------
-    InputError
-        A cell is neither blank nor a number from 0 to 1.
-    """
-    table = read_table(file, ["id", *CRITERIA]).set_index("id")
-    for criterion in CRITERIA:
-        texts = table[criterion].replace(["", "-"], None)
-        marks = pd.to_numeric(texts, errors="coerce")
-        is_wrong = texts.notna() & ~marks.between(0, 1)
-        for row in np.flatnonzero(is_wrong):
-            raise wrong(file, row, criterion, texts.iloc[row], "a number from 0 to 1")
-        table[criterion] = marks
-    return table[CRITERIA]
 
 
 def summary(files: list[Path]) -> pd.DataFrame:
@@ -277,8 +218,24 @@ def summary(files: list[Path]) -> pd.DataFrame:
     -------
     DataFrame
         Index ``criterion``; ``mean`` and ``std`` (n - 1) of ``n`` judgements.
+
+    Raises
+    ------
+    InputError
+        A cell is neither blank nor a number from 0 to 1.
     """
-    sheets = [read_marks(Path(file)) for file in files]
-    marks = pd.concat(sheets).melt(var_name="criterion", value_name="mark")
+    tables = []
+    for file in map(Path, files):
+        table = read_table(file, CRITERIA)
+        table = table[CRITERIA]
+        for criterion, cells in table.items():
+            marks = pd.to_numeric(cells, errors="coerce")
+            is_right = marks.between(0, 1) | cells.isin(["", "-"])
+            check(file, cells, is_right, "a number from 0 to 1")
+            table[criterion] = marks
+        tables.append(table)
+
+    marks = pd.concat(tables)
+    marks = marks.melt(var_name="criterion", value_name="mark")
     by_criterion = marks.groupby("criterion", sort=False).mark
     return by_criterion.agg(mean="mean", std="std", n="count")

@@ -36,16 +36,16 @@ class Prompt(NamedTuple):
         The type that the paper prints beside the prompt.
     parts : dict of str
         The texts in order, out of "keywords", "ratings" and "overall".
-    words : tuple of str
-        The words that a reply rates.
-    n_keywords : int
-        How many keywords a reply lists.
+    words : dict of list
+        The words that the reply to a part rates.
+    n_keywords : dict of int
+        How many keywords the reply to a part lists.
     """
 
     construct: str
     parts: dict[str, str]
-    words: tuple[str, ...]
-    n_keywords: int
+    words: dict[str, list[str]]
+    n_keywords: dict[str, int]
 
 
 @cache
@@ -108,7 +108,7 @@ def prompts(version: str) -> dict[str, Prompt]:
             by_name[name] = Prompt(
                 construct=entry["construct"],
                 parts=parts,
-                words=tuple(entry["words"]),
+                words=entry["words"],
                 n_keywords=entry["n_keywords"],
             )
     return by_name
@@ -146,7 +146,7 @@ def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -
         sent = TEXTS["released"][calls]
         return sent.get(f"{version}/{name}", parts)
 
-    if "cot" in left_out and "keywords" in parts:
+    if "keywords" in left_out and "keywords" in parts:
         # Instructions that stood in the keywords move to the front of the ratings.
         keywords = parts.pop("keywords")
         moved = [sentence for sentence in instructions if sentence in keywords]
@@ -193,20 +193,17 @@ def chats(
     dict of chats
         One user turn for each part, "" for all parts together.
     """
-    parts = _reduced(version, name, ablation, wording, calls)
-    row = groups().loc[group]
-    people = row.original if version == "ORIGINAL" else row.extended
-    if form == "grammatical":
-        people = row.people
-
-    changes: dict[str, str] = {}
-    if calls == "separate":
-        changes |= TEXTS["separate"]
-    if form == "grammatical":
-        changes |= TEXTS["grammatical"]
+    column = "people" if form == "grammatical" else version.lower()
+    people = groups().at[group, column]
     # The group comes last, so that nothing is changed in its name.
-    changes |= {"{group}": people, "{people}": people}
+    changes = {
+        **TEXTS["calls"][calls],
+        **TEXTS["forms"][form],
+        "{group}": people,
+        "{people}": people,
+    }
 
+    parts = _reduced(version, name, ablation, wording, calls)
     texts = {part: _replaced(text, changes) for part, text in parts.items()}
     if calls == "together":
         texts = {"": TEXTS["join"].join(texts.values())}
@@ -214,23 +211,19 @@ def chats(
 
 
 @cache
-def expected(version: str, name: str, part: str = "", ablation: str = PAPER) -> Prompt:
-    """Return a prompt with only the words and keywords that the reply to a part should hold."""
-    whole = prompts(version)[name]
-    answered = {part} if part else set(whole.parts)
-    if "cot" in TEXTS["ablations"][ablation]:
-        answered.discard("keywords")
-
-    # A prompt without a part for the overall rating or the keywords asks for them in "ratings".
-    overall_part = "overall" if "overall" in whole.parts else "ratings"
-    keywords_part = "keywords" if "keywords" in whole.parts else "ratings"
-    rated = []
-    for word in whole.words:
-        place = overall_part if word == OVERALL else "ratings"
-        if place in answered:
-            rated.append(word)
-    n_keywords = whole.n_keywords if keywords_part in answered else 0
-    return whole._replace(words=tuple(rated), n_keywords=n_keywords)
+def expected(
+    version: str, name: str, part: str = "", ablation: str = PAPER
+) -> tuple[tuple[str, ...], int]:
+    """Return the words and the number of keywords that the reply to a prompt, or a part, has."""
+    prompt = prompts(version)[name]
+    left_out = TEXTS["ablations"][ablation]
+    words = []
+    n_keywords = 0
+    for answered in [part] if part else prompt.parts:
+        if answered not in left_out:
+            words += prompt.words.get(answered, [])
+            n_keywords += prompt.n_keywords.get(answered, 0)
+    return tuple(words), n_keywords
 
 
 def design(
