@@ -9,7 +9,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
@@ -33,33 +33,68 @@ class Parsed(NamedTuple):
     status: str
 
 
-_RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
 FLAGS = "(?im)"
-_PARTS = _RULES["parts"] | _RULES["refusal parts"]
-for _name, _languages in _RULES["words"].items():
-    _PARTS[_name] = ", ".join(_languages.values()).split(", ")
 
 
-def _alternatives(rule: str | list) -> str:
-    """Write a rule as one pattern. A list holds alternatives."""
+class Rules:
+    """Rules of reading, written as regular expressions in a file.
+
+    {NAME} stands for the rule of that name, and a list for its alternatives. Words are given by
+    language, separated by commas. Case does not matter, and ^ and $ are the ends of a line.
+
+    Parameters
+    ----------
+    file : Path
+        Rules in YAML, perhaps in sections. A section that is a list of pairs says what is put in
+        place of what.
+
+    Attributes
+    ----------
+    sections : dict
+        What the file says.
+    pattern : callable
+        Compiles a rule, by its name or as it is written. Names in capitals add to the parts.
+    """
+
+    def __init__(self, file: Path):
+        self.sections = yaml.safe_load(file.read_text("utf8"))
+        self.rules = {}
+        for name, content in self.sections.items():
+            self.rules |= content if isinstance(content, dict) else {name: content}
+        self.pattern = cache(self._pattern)
+
+    def _pattern(self, name: str, **parts: str) -> re.Pattern:
+        """Compile a rule, with its parts and the parts of these in place."""
+        rules = self.rules | parts
+        rule = _alternatives(rules.get(name, name))
+        part = r"\{([A-Z_]+)\}"
+        while re.search(part, rule):
+            rule = re.sub(part, lambda found: _alternatives(rules[found[1]]), rule)
+        return re.compile(FLAGS + rule)
+
+    def rewrite(self, text: str, section: str) -> str:
+        """Put something else in place of each pattern of a section, in order."""
+        for old, new in self.sections[section]:
+            text = self.pattern(old).sub(new, text)
+        return text
+
+
+def _alternatives(rule: str | list | dict) -> str:
+    """Write a rule as one pattern."""
     if isinstance(rule, str):
         return rule
+    if isinstance(rule, dict):
+        rule = ", ".join(rule.values()).split(", ")
     return "(?:" + "|".join(map(str, rule)) + ")"
 
 
-@lru_cache
-def _rule(name: str, high: float = 100) -> re.Pattern:
-    """Compile a rule of parsing_rules.yaml. {TOP_DIGITS} is the end of the scale."""
-    top_word = _RULES["tops"].get(high, "-")
-    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": top_word}
-    rules = _RULES | _RULES["claims"]
-    rule = _alternatives(rules[name])
+RULES = Rules(Path(__file__).with_name("parsing_rules.yaml"))
 
-    # A part may have parts of its own.
-    part = r"\{([A-Z_]+)\}"
-    while re.search(part, rule):
-        rule = re.sub(part, lambda found: _alternatives(parts[found[1]]), rule)
-    return re.compile(FLAGS + rule)
+
+def _rule(name: str, high: float = 100) -> re.Pattern:
+    """Compile a rule for a scale that ends at `high`."""
+    top_word = RULES.sections["tops"].get(high, "-")
+    return RULES.pattern(name, TOP_DIGITS=f"{high:g}", TOP_WORD=top_word)
 
 
 # --- plain text ---
@@ -85,7 +120,7 @@ def one_spelling(text: str) -> str:
         HTML and characters of no width.
     """
     text = html.unescape(text)
-    text = _rewritten(text, "spelling")
+    text = RULES.rewrite(text, "spelling")
     text = unicodedata.normalize("NFKC", text)
     # The digits of all scripts.
     return re.sub(r"\d", lambda digit: f"{int(digit[0])}", text)
@@ -106,16 +141,9 @@ def plain(text: str) -> str:
         in JSON, and a number in quotes only lose the quotes.
     """
     text = _collapsed(one_spelling(text))
-    text = _rewritten(text, "markup")
+    text = RULES.rewrite(text, "markup")
     text = QUOTED.sub(_unquoted, text)
     return _collapsed(text)
-
-
-def _rewritten(text: str, section: str) -> str:
-    """Put something else in place of each pattern of a section, in order."""
-    for old, new in _RULES[section]:
-        text = re.sub(FLAGS + old, new, text)
-    return text
 
 
 def _collapsed(text: str) -> str:
@@ -140,8 +168,8 @@ def _number(name: str) -> float:
     total = 0
     words = re.findall(r"[a-z]+|[^\x00-\x7f]", name.lower())
     for word in words:
-        factor = _RULES["multipliers"].get(word, 1)
-        total = max(total, factor > 1) * factor + _RULES["number words"].get(word, 0)
+        factor = RULES.sections["multipliers"].get(word, 1)
+        total = max(total, factor > 1) * factor + RULES.sections["number words"].get(word, 0)
     return total
 
 
@@ -188,7 +216,7 @@ def _claimed_values(text: str, high: float) -> set[float]:
 
     other_top = _end_of_other_scale(text, high)
     values = set()
-    for name in _RULES["claims"]:
+    for name in RULES.sections["claims"]:
         for claim in _rule(name, high).finditer(text):
             is_other = _is_on_another_scale(claim, high, other_top)
             if not is_other and not _is_withdrawn(claim):
