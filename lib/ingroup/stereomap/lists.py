@@ -4,12 +4,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import yaml
 
 from ingroup import paths
-from ingroup.parsing import FLAGS, is_refusal, one_spelling
+from ingroup.parsing import Rules, is_refusal, one_spelling
+
+RULES = Rules(Path(__file__).with_name("list_rules.yaml"))
 
 
 class Ratings(NamedTuple):
@@ -114,65 +117,21 @@ def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
 
 # --- marks for words and numbers
 
-_NAMES = ["zero", "one", "two", "three", "four", "five"]
-_NAME = "(?:one|two|three|four|five)"
-_MEANING = r" ?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^\d\n|]{1,40}?)"
-# Each pattern with what takes its place, in this order.
-PLAIN = {
-    # "**Friendly: 2** Many say so".
-    "bold ends a part": (r"(?<=: \d)[*_]{2}(?= (?-i:[A-Z]))", ";"),
-    # "Friendly: < 3", "at least 3". Not "> 4", a quotation.
-    "a bound": (
-        r"(?:(?<=[:=|] )[<>≤≥]=?|\b(?:at least|at most|(?:more|less|fewer) than|up to)) ?(?=\d)",
-        "0-",
-    ),
-    # Not "[4]"; a dollar before an amount stays.
-    "markup": (r"</?\w[^<>\n]{0,60}>|\\[a-z]+|\\|\$(?!\d)|\$(?=[1-5]\$)|\[[xX ]\] ", " "),
-    "emphasis, brackets": (r"[*`#\"{}\[\]<>]+", ""),
-    "dashes": ("[—–]", "-"),
-    "white space": (r"(?:[^\S\n]|_)+", " "),
-    # "Friendly: four", "Four out of five". Not "three reasons".
-    "a number in words": (
-        rf"(?:(?<=[:=] )|(?<=say )){_NAME}(?= ?[.\n]|\Z)|\A{_NAME}(?=\.)|\b{_NAME}(?= out of)"
-        r"|(?<=out of )five\b",
-        lambda name: f"{_NAMES.index(name[0].lower())}",
-    ),
-    # "1 to 5", "1 (not at all) - 5 (extremely)". Not "3-4", "1/5".
-    "the ends of the scale": (
-        rf"(?<![\w.,/])1(?:{_MEANING})?,? ?(?:-|to\b|and\b|through\b) ?5"
-        rf"(?:{_MEANING}(?=[.;:,)\n]|\Z))?(?![\w/]|[.,]\d)",
-        " ",
-    ),
-    # "1 = not at all, 2 = slightly". Not "Friendly = 4".
-    "its steps": (r"(?<![\w.,/=])[1-5] ?=[^\d\n=]{1,40}(?:[1-5] ?=[^\d\n=]{1,40}){1,4}", " "),
-    # "2. Friendly: 4", "a) Friendly: 4". Not "(4) Friendly", "3." alone.
-    "the number of an item": (r"^[^\w\n(]*(?:\d{1,3}|[a-h])[.)](?: (?=\D)|(?=[a-z]))", " "),
-    # Not "4,3,2", "4, 3".
-    "a decimal comma": (r"(?<![\d,.])(\d),(\d)(?![\d,.])", r"\1.\2"),
-}
-_NUMBER = re.compile(
-    r"(?i)(?<![\w/$€£<])(?<![^.]\.)(?<!\d,)(?P<minus>(?<=[:=|] )-|(?<=[:=|])-)?"
-    r"(?P<value>\d++(?:\.\d+)?+)(?![.,]\d)"
-    r"(?P<range> ?(?:-|to\b|or\b) ?[1-5](?:\.\d+)?(?![\d.,]*\d|[A-Za-z]| (?:in|of)\b))?"
-    r"(?:(?P<scale> ?(?:(?:/|out of\b) ?(?P<top>\d+)(?:\.0)?|%|per ?cent\b))"
-    # What may follow a rating. Not "4 million", "4-year", "5 in 2002".
-    r"|(?= ?<| (?:in|on|for|to) <|\s*(?:\Z|-(?!\w)|[^\w\s'+-]|\n|[点分]|(?:on|here|because|since"
-    r"|due|for|as|and|but|stars?|points?|would|is)\b)))"
-)
-
 
 def _marked(text: str, words: tuple[str, ...]) -> str:
     """Write the k-th word as <k>, a negated one as <0>, and numbers as [4], [4/] or [?]."""
-    plain = one_spelling(text)
-    for pattern, replacement in PLAIN.values():
-        plain = re.sub(FLAGS + pattern, replacement, plain)
-
-    if _COLUMNS.search(plain):
-        plain = _CROSSED.sub(lambda row: f"{row[1]}: {row[2].count('|')}", plain)
+    plain = RULES.rewrite(one_spelling(text), "ratings")
+    if RULES.pattern("heads").search(plain):
+        plain = RULES.pattern("crossed").sub(_rated_by_cross, plain)
     marked = _word_pattern(words).sub(lambda word: f"<{word.lastindex - 1}>", plain)
-    # The number of an item within a line, "... they help. 2. Sociable". Not "Friendly: 4. Honest".
-    marked = re.sub(r"(?<=[.;,!?)] )\d{1,2}[.)] (?=<)", "", marked)
-    return _NUMBER.sub(_mark_of_number, marked)
+    marked = RULES.pattern("number of an item").sub("", marked)
+    return RULES.pattern("number").sub(_mark_of_number, marked)
+
+
+def _rated_by_cross(row: re.Match[str]) -> str:
+    """Write the row of a cross with the number of its column."""
+    n_columns = row[2].count("|")
+    return f"{row[1]}: {n_columns}"
 
 
 def _mark_of_number(number: re.Match[str]) -> str:
@@ -185,15 +144,8 @@ def _mark_of_number(number: re.Match[str]) -> str:
     return f"[{value}/]" if number["scale"] else f"[{value}]"
 
 
-# "| Friendly | | | | X | |", under the heads 1 to 5. Not a row with two crosses.
-_COLUMNS = re.compile(r"\b1 ?\| ?2 ?\| ?3 ?\| ?4 ?\| ?5\b")
-_CROSSED = re.compile(r"^\|? ?([^|\n]{1,60})((?: ?\|)+) ?[xX✓✔✅●•][ |]*$", re.MULTILINE)
-
-
 _FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
 _FORMS["Rating"] = ["overall rating", "overall", "ratings", "score"]
-# "Not trustworthy" and "unfriendly" are other words.
-_NEGATION = r"(?:(?:not|less|least|non|never|hardly|low|lack of)[ -](?:at all |very )?|un|in|dis)"
 
 
 @lru_cache
@@ -204,59 +156,11 @@ def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
         forms = "|".join([*_FORMS.get(word, []), word])
         patterns.append(re.sub("[ -]", "[ -]?", forms))
 
-    negated = f"{_NEGATION}(?:{'|'.join(patterns)})"
-    groups = ")|(".join([negated, *patterns])
-    return re.compile(rf"(?<!\w)(?<!\w-)(?:({groups}))(?![\w-])", re.IGNORECASE)
+    each = ")|(".join(patterns)
+    return RULES.pattern("word", WORDS=f"(?:{'|'.join(patterns)})", EACH_WORD=f"({each})")
 
 
 # --- what a reply claims
-
-_LABEL = r"<\d+>"
-_VALUE = r"\[[\d.?]+/?\]"
-_BULLET = r"^[^\w\n<\[]*"
-_DIRECT = (
-    r"[^\w\n<\[]{0,12}"
-    r"(?:\b(?:is|are|would be|rating|score|as|an?|at|of|about|around|very)\b[^\w\n<\[]{1,4}){0,4}"
-)
-_AND = r"[^\w\n<\[]{1,12}(?:and )?"
-CLAIMS = {
-    # "Friendly, honest: 4, 3", and a table with the words above the numbers.
-    "words, then as many numbers": rf"{_BULLET}{_LABEL}(?:{_AND}{_LABEL})+[^\w<\[]*"
-    rf"(?:rating|score)?[^\w<\[]*{_VALUE}(?:{_AND}{_VALUE})*",
-    # "Friendly: 4", "Help nurses: 4", and further numbers of the sentence; "Friendly:\n4".
-    # Not "is friendly: 4", "Friendly\n3 for honest".
-    "a word that begins its part": rf"(?:{_BULLET}|[,;:|(] ?|\. ){_LABEL}"
-    rf"(?:{_DIRECT}|[^:=|.;!?\n<\[]{{0,80}}(?:[:=|]| -)[^\w\n<\[]{{0,12}}){_VALUE}(?! for <)"
-    r"(?:[^<\[.;!?\n]*\[[\d.]+/?\])*"
-    rf"|{_BULLET}{_LABEL}[^:=|.;!?\n<\[]{{0,80}}:?[^\w<\[]{{1,12}}"
-    rf"^[^\w\n<\[]*(?:rating[^\w\n<\[]*)?{_VALUE}[^\w\n<\[]*$",
-    # "Friendly: they seem kind, so 4, as ...", "How friendly? 4". Not "Friendly: 4 in 5 say so".
-    "a word, a reason, the number": f"(?:{_BULLET}(?:how )?|(?<=[.;,] )){_LABEL}(?:[:,]"
-    rf"|[^<\[\n]{{0,40}}\?)[^<\[\n]{{0,150}}(?<![.;!] )(?<![^\w)] - )(?<! in )(?<!not ){_VALUE}"
-    r"(?=[^\w\n<\[]*(?:$|[.;,] |,? (?:because|since|as|due|given)\b))",
-    # "They are friendly (4)", "being friendly, they get a 4". Not "They are friendly. 4 of them".
-    "a word, then its number": rf"{_LABEL}(?![.,;!?]){_DIRECT}{_VALUE}(?! for )|{_LABEL}(?:(?:"
-    r"(?:, (?:they|it|it's|i|i'd|we|society)\b)?[^.,;:!?\n<\[]{0,60}\b(?:is|at|gets?|degree of|say"
-    r"|gives?(?: \w+)?|scores?|be)(?: an?)?|,(?: it's)? an?) "
-    rf"{_VALUE}(?! (?:for|in|on) )|(?: \w+)? \({_VALUE}\))",
-    # "4 for friendly", "(4) Friendly", "score: 4, trait: Friendly". Not "Friendly: 4, honest: no".
-    "a number, then its word": rf"{_VALUE} (?:for|in|on|as) (?:being )?{_LABEL}"
-    rf"|{_BULLET}{_VALUE}[^\w<\[\n]{{0,6}}{_LABEL}[^\w\n]*$|{_VALUE}, \w{{1,20}}: {_LABEL}",
-}
-# Weaker than these, and only where one word is asked: "4", "4 out of 5", "I'd give them a 4",
-# "What is the rating? 4", "4 - very". Not "at least 3", "3 reasons", "2.\nThey help", "not a 4".
-_STEP = r"(?:not at all|slight|somewhat|moderate|quite|fairly|very|extreme|neutral|mixed)"
-_ALONE = (
-    rf"{_BULLET}{_VALUE}(?:[^\w\n]*{_VALUE})*(?: points?)?[^\w\n.)]*$|\A\W*{_VALUE}\W*\Z"
-    rf"|\[[\d.]+/\]|{_BULLET}{_VALUE}[ ,:=(-]*{_STEP}(?:ly)?\b(?: \w+)?[^\w\n]*$|\?\s*(?:A: ?)?"
-    rf"{_VALUE}[^\w\n]*$|{_VALUE}(?= on an?\b)|\A[^\d:\n\[]{{1,40}}[:(] ?{_VALUE}[^\w\n]*(?:\n\n"
-    rf"|\Z)|\A\W*{_VALUE} \(|\bscale[,:]? {_VALUE}[^\w\n]*$|(?:\A"
-    rf"|\A[^\d\n\[]{{1,30}}, )(?:(?:around|about|\w+ly) )?(?:an? )?{_VALUE}(?=[.!]?\Z"
-    r"|, (?:because|since|as)\b)|\b(?:i|we|they|this group|society)(?:'d|'ll| would| will"
-    r"| can)?(?: (?!not)\w+)? (?:rated?|gives?|says?|assign|choose|pick|go with|puts?|gets?|be"
-    rf"|scores?|think)\b(?:(?!not\b)[^.:\d\n\[]){{0,40}}{_VALUE}|\b(?:it's|(?:it|that|answer) is"
-    rf"|would(?: \w+ly)? be|rated(?: as| at)?)(?: about| around)?(?: an?)? {_VALUE}"
-)
 
 
 def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, str]:
@@ -282,14 +186,11 @@ def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, str]:
 
 def _claims(marked: str, n_words: int) -> Iterator[tuple[int, str]]:
     """Yield the parts of a text that rate words, with their rank."""
-    patterns = list(CLAIMS.values())
-    if n_words == 1:
-        patterns.append(_ALONE)
-
-    for rank, pattern in enumerate(patterns):
-        claims = [match[0] for match in re.finditer(FLAGS + pattern, marked)]
-        # "1 - Friendly, 2 - Sociable" numbers a list.
-        numbers = re.findall(r"^[^<\[]*\[(\d)\]", "\n".join(claims), re.MULTILINE)
+    for rank, name in enumerate(RULES.sections["claims"]):
+        if name == "a number alone" and n_words > 1:
+            continue
+        claims = [match[0] for match in RULES.pattern(name).finditer(marked)]
+        numbers = RULES.pattern("numbered").findall("\n".join(claims))
         is_numbered = "".join(numbers) == "123456789"[: len(claims)]
         if len(claims) < 2 or not is_numbered:
             for claim in claims:
@@ -342,66 +243,6 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     return Keywords(tuple(reasons), tuple(reasons.values()), status)
 
 
-# Each pattern with what takes its place, in this order.
-ITEMS_PLAIN = {
-    "JSON: objects with a keyword": (
-        r"\{\s*\"(?:keyword|verb|word|trait|term|name)\"\s*:\s*\"([^\"{}]*)\""
-        r"(?:\s*,\s*\"\w+\"\s*:\s*\"([^\"{}]*)\")?[^{}]*\}",
-        r"\n- \1: \2\n",
-    ),
-    # {"keywords": [...], "group": ...}: only the list. {"keyword1": "kind"}: a number.
-    "JSON: a list below its key": (
-        r"\{[^\[\]{}]*\"\w*(?:words?|verbs|traits|list)\w*\"\s*:\s*(\[[^\[\]{}]*\])[^\[\]{}]*\}",
-        r"\1",
-    ),
-    "JSON: numbered keys": (r"\"\w*\d\"\s*:\s*\"([^\"{}]*)\",?", r"\n- \1\n"),
-    # Not "word": "reason", "word": "reason".
-    "JSON: an array is one line": (r"\"\s*,\s*\"(?=[^\"\n]{0,60}\"\s*[,\]])", ", "),
-    "check boxes": (r"^([ \t]*)(?:[-*] *)?\[[ xX✓]\] ", r"\1- "),
-    "bullets of HTML": (r"<li>|\\item\b", "\n- "),
-    "[1], 1.), 1/": (r"^(\s*)\[?(\d{1,2})(?:\]|\.\)|/)\s+", r"\1\2. "),
-    "markup, brackets, quotation marks": (
-        r"</?\w[^<>\n]{0,60}>|\\(?:begin|end)\{\w*\}|\\[a-z]+|[\\{}\[\]\"`]",
-        "",
-    ),
-    "hash tags": (r"(?<![^\s,])#(?=\w)", ", "),
-    # "| 1 | Caring | they help |". Not the rule below the header.
-    "rows of a table": (
-        r"^ *\| *(?:(?:\d+|#|No)\.? *\|)? *([^|\n-][^|\n]*?) *\|([^|\n]*(?:\|[^|\n]*)?)\|? *$",
-        r"| \1: \2",
-    ),
-}
-# The number, letter or bullet of an item: "Keyword 1:", "(1)", "a)", "iv.", "- ".
-_MARK = re.compile(
-    r"(?i)(?P<indent>\s*)(?P<heading>#{1,6}\s+)?(?P<bold>\*\*|__)?(?:(?P<number>(?:(?:keyword|verb"
-    r"|word|reason)\s?#?)?\(?(?P<count>\d{1,3})(?:\s?[.):|]|\s?-\s)(?!\d)\s*|\(?(?:[a-h]"
-    r"|[ivx]{1,4})[.)]\s+|(?:first|second|third|fourth|fifth)(?:ly)?\s?:\s+)"
-    r"|(?P<bullet>[^\w\s#*_(\"'$€£]{1,2}\s*|\*\s+))?(?P<inner>\*\*|__)?"
-)
-# "The three keywords are:", "Friendly: 4". Not "kind".
-_HEADING = (
-    r"(?:(?:the|my|these|some|other|three|five|for|here|and|in|overall)\b ?)*"
-    r"(?:keywords?|reasons?|reasoning|ratings?|scores?|explanations?|notes?|answers?|descriptions?"
-    r"|verbs?|words?|you|summary|conclusion|overall|here|disclaimer|justifications?|no"
-    r"|number)?(?: \d+)?(?: (?:for|of|to|is|are|about)\b.{0,60})?\s*(?:\Z|[:(=.!?|]|\s-)"
-    r"|[^\W\d][^\d:=\n]{0,60}[:=]\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out of \d+)?\W*(?:\Z|[^\w\s%])"
-)
-_SENTENCE = (
-    r"(?:because|due to|since|as|they|this|these|there|it|i|we|people (?:are|do|have|see|think))\b"
-)
-# A keyword of one to three words, what ends it, and its reason.
-_ITEM = re.compile(
-    rf"(?i)(?!{_HEADING}|{_SENTENCE})(?P<word>[^\W\d_](?:[\w'/&]"
-    r"|[.-](?=\w)){0,40}(?: [\w&](?:[\w'/&]|-(?=\w)){0,40}){0,2}?)\s*(?P<end>\Z|[:(=.!?|]"
-    r"|,?\s(?=because\b|due to\b|since\b)|\s-+\s|-\s|[–—])[\s|–—-]*(?P<reason>.*)"
-)
-_REASON_LABEL = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(?=.)", re.IGNORECASE)
-_INTRODUCTION = re.compile(
-    r"(?i)\A[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons)\b"
-    r"[^:]{0,150}?(?::|\b(?:are|is|include)\b:?)\s*"
-)
-
-
 class _Line(NamedTuple):
     """A line of a reply without its mark, and the keywords that it may give."""
 
@@ -414,18 +255,15 @@ class _Line(NamedTuple):
 
 def _item_lines(text: str) -> list[str]:
     """Split a text into lines with one spelling of marks and one item each."""
-    # The number of an item may be a keycap or stand in a circle.
-    plain = one_spelling(re.sub(r"([①-⑨]|\d\ufe0f?\u20e3)", r"\1. ", text))
-    for pattern, replacement in ITEMS_PLAIN.values():
-        plain = re.sub(FLAGS + pattern, replacement, plain)
-    if re.search(r"(?im)^(?:keyword|verb|word|trait)s? ?[,;|\t] ?\w+$", plain):
-        plain = re.sub(r"(?m)^([^,;|\t\n]+)[,;|\t]", r"- \1: ", plain)
+    plain = one_spelling(RULES.rewrite(text, "keycaps"))
+    plain = RULES.rewrite(plain, "items")
+    if RULES.pattern("header").search(plain):
+        plain = RULES.rewrite(plain, "columns")
 
     lines = []
     for line in plain.splitlines():
-        # "1. Caring 2. Kind"
-        if re.match(r"(?=.*\b[1a][.)]\s).*\b[2b][.)]\s", line):
-            line = re.sub(r"(?<=\S)[\s,;]+(?=\(?(?:\d{1,2}|[a-h])[.)]\s)", "\n", line)
+        if RULES.pattern("items in a line").match(line):
+            line = RULES.rewrite(line, "next items")
         lines += line.split("\n")
     return lines
 
@@ -433,16 +271,16 @@ def _item_lines(text: str) -> list[str]:
 def _read_line(line: str) -> _Line:
     """Take the mark off a line, and read the rest as one keyword or several."""
     line = line.expandtabs(4)
-    mark = _MARK.match(line)
+    mark = RULES.pattern("mark").match(line)
     rest = line[mark.end() :]
     text = re.sub(r"\*+|__", "", rest).strip()
     kind = next(filter(mark.group, ["number", "bullet", "heading", "bold", "inner"]), "")
     # Numbers are often indented by a space or two.
     depth = len(mark["indent"]) // (3 if kind == "number" else 2)
 
-    item = _ITEM.fullmatch(text)
+    item = RULES.pattern("item").fullmatch(text)
     # "1. Ethical: no meat, no milk, no eggs"
-    is_explained = kind and item and not _INTRODUCTION.match(text)
+    is_explained = kind and item and not RULES.pattern("introduction").match(text)
     items = {} if is_explained else _inline(text)
     if items:
         return _Line("inline", 0, True, items, text)
@@ -457,19 +295,19 @@ def _read_line(line: str) -> _Line:
 
 def _inline(text: str) -> dict[str, str]:
     """Read keywords with one separator between them, up to the end of the sentence."""
-    listed = _INTRODUCTION.sub("", text)
+    listed = RULES.pattern("introduction").sub("", text)
     # Two parts without an introduction may be any sentence with a comma.
     n_least = 3 if listed == text else 2
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
 
     separator = next(filter(listed.count, [*";|·•/,", " - ", " – "]), ",")
-    # The last two may have only "and" between them. Not a comma in brackets.
-    listed = re.sub(r"\s(?:and|or|&)\s(?=\S+\s*\Z)", separator, listed)
+    listed = RULES.pattern("last of a line").sub(separator, listed)
+    # Not a comma in brackets.
     parts = re.split(rf"{re.escape(separator)}(?![^()]{{0,200}}\))", listed)
 
     items = {}
     for part in filter(str.strip, parts):
-        item = _ITEM.fullmatch(part.strip(" '-"))
+        item = RULES.pattern("item").fullmatch(part.strip(" '-"))
         if item is None:
             return {}
         word = item["word"].lower()
@@ -484,12 +322,12 @@ def _lists(lines: Sequence[_Line]) -> list[dict[str, str]]:
     above = {}  # the list whose last item may have its reason below
     for line in lines:
         mark = (line.kind, line.depth)
-        label = _REASON_LABEL.match(line.text)
+        label = RULES.pattern("reason").match(line.text)
         if above and label:
             _explain(above, line.text[label.end() :])
             continue
         is_heading = not line.kind and line.text.endswith(":")
-        if is_heading or (not line.items and re.match(_HEADING, line.text, re.IGNORECASE)):
+        if is_heading or (not line.items and RULES.pattern("HEADING").match(line.text)):
             # A blank line ends no list.
             if line.text:
                 by_mark = {}
