@@ -2,17 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import yaml
-
-from ingroup import paths
 from ingroup.parsing import Rules, is_refusal, one_spelling
 
 RULES = Rules(Path(__file__).with_name("list_rules.yaml"))
+_rule = RULES.pattern
 
 
 class Ratings(NamedTuple):
@@ -58,143 +56,152 @@ def parse_ratings(
         read = _released(text, words)
         without_any = "refused"
     else:
-        read = _claimed_ratings(text, words)
+        read = _claimed_ratings(text, tuple(words))
         without_any = "refused" if is_refusal(text) else "unparsable"
 
     values = {word: float(read.get(word, "nan")) for word in words}
-    n_rated = len(read.keys() & words)
-    if n_rated == 0:
+    rated = read.keys() & words
+    if not rated:
         return Ratings(values, without_any)
-    return Ratings(values, "ok" if n_rated == len(words) else "incomplete")
+    return Ratings(values, "ok" if len(rated) == len(words) else "incomplete")
 
 
 # --- the rule of the authors' code
 
-_PATTERNS = (paths.STIMULI / "stereomap" / "released_ratings.yaml").read_text("utf8")
-_DECIMAL = yaml.safe_load(_PATTERNS)["number"]
-_CODE = yaml.safe_load(_PATTERNS.replace("<n>", _DECIMAL))
 
-
-def _released(text: str, words: Sequence[str]) -> dict[str, str]:
+def _released(text, words):
     """Read ratings as the authors' code does."""
-    lines = [line for line in text.split("\n") if line]
-    if len(words) == 1:
-        alone = next(_first_matches("alone", lines), None)
-        # Two numbers in one pattern are a choice, which the code does not make.
-        return {words[0]: alone[1]} if alone and alone.lastindex == 1 else {}
-
-    first_word = _CODE["begins"].get(words[0], words[0])
-    begin = _first_line(first_word, lines)
-    end = _first_line("Overall [rR]ating", lines)
+    lines = list(filter(None, text.split("\n")))
+    first_word = words[0]
     ratings = {}
+    if len(words) == 1:
+        for match in _first_matches("alone", lines)[:1]:
+            # Two numbers in one pattern are a choice, which the code does not make.
+            if match.lastindex == 1:
+                ratings[first_word] = match[1]
+        return ratings
+
+    known = RULES.sections
+    begin = _first_line(known["begins"].get(first_word, first_word), lines)
+    end = _first_line("Overall [rR]ating", lines)
     for match in _first_matches("rated", lines[begin:end]):
         name = match[1].strip()
-        # The prompt has the group behind each behaviour, as in "Help nurses: 4".
-        ratings[name.split(" ")[0] if words[0] == "Help" else name] = match[2]
+        if first_word == "Help":
+            # The prompt has the group behind each behaviour, as in "Help nurses: 4".
+            name = name.split(" ")[0]
+        ratings[name] = match[2]
 
     # A reply may say "Pride", which the code takes for "Proud".
-    for name, word in _CODE["names"].items():
+    for name, word in known["names"].items():
         if name in ratings:
             ratings[word] = ratings[name]
-    overall = re.search(rf"Overall.*:.*{_DECIMAL}", [*lines, ""][end])
-    if overall and begin < len(lines):
-        ratings["Rating"] = overall[1]
+    if begin < len(lines):
+        for match in _first_matches("overall", lines[end : end + 1]):
+            ratings["Rating"] = match[1]
     return ratings
 
 
-def _first_line(pattern: str, lines: Sequence[str]) -> int:
+def _first_line(pattern, lines):
     """Find the first line that a pattern fits, else the end."""
-    places = (place for place, line in enumerate(lines) if re.search(pattern, line))
-    return next(places, len(lines))
+    rule = _rule(f"(?-i:{pattern})")
+    for place, line in enumerate(lines):
+        if rule.search(line):
+            return place
+    return len(lines)
 
 
-def _first_matches(name: str, lines: Sequence[str]) -> Iterator[re.Match[str]]:
-    """Yield the match of the first pattern that fits, for each line that one fits."""
+def _first_matches(name, lines):
+    """Match the first pattern that fits, in each line that one fits."""
+    patterns = [_rule(f"(?-i:{pattern})") for pattern in RULES.sections[name]]
+    matches = []
     for line in lines:
-        matches = [re.search(pattern, line) for pattern in _CODE[name]]
-        yield from list(filter(None, matches))[:1]
+        fitting = (pattern.search(line) for pattern in patterns)
+        match = next(filter(None, fitting), None)
+        if match:
+            matches.append(match)
+    return matches
 
 
-# --- marks for words and numbers
+# --- ratings that a reply claims
 
 
-def _marked(text: str, words: tuple[str, ...]) -> str:
+def _claimed_ratings(text, words):
+    """Read the rating of each word from its strongest claims, if these agree."""
+    marked = _marked(text, words)
+    claims = list(RULES.sections["claims"])
+    if len(words) > 1:
+        claims.remove("a number alone")
+
+    values = {}
+    for claim in claims:
+        # What a stronger claim says of a word stays.
+        values = _values(claim, marked) | values
+
+    ratings = {}
+    for number, word in enumerate(words, start=1):
+        rating, *others = values.get(f"{number}", "?")
+        if rating != "?" and not others:
+            ratings[word] = rating
+    return ratings
+
+
+def _values(claim, marked):
+    """Collect the different values that a claim gives to each label."""
+    values = defaultdict(set)
+    parts = [match[0] for match in _rule(claim).finditer(marked)]
+    numbers = _rule("numbered").findall("\n".join(parts))
+    if len(parts) > 1 and "".join(numbers) == "123456789"[: len(parts)]:
+        return values
+
+    for part in parts:
+        labels = re.findall(r"<(\d+)>", part) or ["1"]
+        numbers = re.findall(r"\[([\d.?]+)", part)
+        if len(set(labels)) == 1:
+            labels = labels[:1] * len(numbers)
+        if len(labels) == len(numbers):
+            for label, number in zip(labels, numbers, strict=True):
+                values[label].add(number)
+    return values
+
+
+def _marked(text, words):
     """Write the k-th word as <k>, a negated one as <0>, and numbers as [4], [4/] or [?]."""
     plain = RULES.rewrite(one_spelling(text), "ratings")
-    if RULES.pattern("heads").search(plain):
-        plain = RULES.pattern("crossed").sub(_rated_by_cross, plain)
-    marked = _word_pattern(words).sub(lambda word: f"<{word.lastindex - 1}>", plain)
-    marked = RULES.pattern("number of an item").sub("", marked)
-    return RULES.pattern("number").sub(_mark_of_number, marked)
+    if _rule("heads").search(plain):
+        plain = _rule("crossed").sub(_rated_by_cross, plain)
+    marked = _word_pattern(words).sub(_mark_of_word, plain)
+    marked = _rule("number of an item").sub("", marked)
+    return _rule("number").sub(_mark_of_number, marked)
 
 
-def _rated_by_cross(row: re.Match[str]) -> str:
+def _rated_by_cross(row):
     """Write the row of a cross with the number of its column."""
     n_columns = row[2].count("|")
     return f"{row[1]}: {n_columns}"
 
 
-def _mark_of_number(number: re.Match[str]) -> str:
-    """Write a number as [4], [4/] or [?]."""
-    value = number["value"]
-    is_on_scale = 1 <= float(value) <= 5
-    has_other_scale = number["scale"] and number["top"] != "5"
-    if number["minus"] or number["range"] or has_other_scale or not is_on_scale:
-        return "[?]"
-    return f"[{value}/]" if number["scale"] else f"[{value}]"
-
-
-_FORMS = yaml.safe_load((paths.STIMULI / "stereomap" / "word_forms.yaml").read_text("utf8"))
-_FORMS["Rating"] = ["overall rating", "overall", "ratings", "score"]
-
-
 @lru_cache
-def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+def _word_pattern(words):
     """Compile a pattern with a group for negated words, and a group for each word."""
     patterns = []
     for word in words:
-        forms = "|".join([*_FORMS.get(word, []), word])
-        patterns.append(re.sub("[ -]", "[ -]?", forms))
-
-    each = ")|(".join(patterns)
-    return RULES.pattern("word", WORDS=f"(?:{'|'.join(patterns)})", EACH_WORD=f"({each})")
-
-
-# --- what a reply claims
+        forms = [*RULES.sections["forms"].get(word, []), word]
+        pattern = "|".join(forms)
+        patterns.append(re.sub("[ -]", "[ -]?", pattern))
+    return _rule("word", ANY_WORD="|".join(patterns), EACH_WORD=")|(".join(patterns))
 
 
-def _claimed_ratings(text: str, words: Sequence[str]) -> dict[str, str]:
-    """Read the rating of each word from its strongest claims, if these agree."""
-    by_label = defaultdict(dict)  # the values of each claim, by rank
-    for rank, claim in _claims(_marked(text, tuple(words)), len(words)):
-        labels = re.findall(r"<(\d+)>", claim) or ["1"]
-        values = re.findall(r"\[([\d.?]+)", claim)
-        if len(set(labels)) == 1:
-            labels = labels[:1] * len(values)
-        if len(labels) == len(values):
-            for label, value in zip(labels, values, strict=True):
-                by_label[label].setdefault(rank, set()).add(value)
-
-    ratings = {}
-    for number, word in enumerate(words, start=1):
-        by_rank = by_label[f"{number}"]
-        strongest = by_rank.get(min(by_rank, default=0), set())
-        if len(strongest) == 1 and "?" not in strongest:
-            ratings[word] = strongest.pop()
-    return ratings
+def _mark_of_word(word):
+    """Write a word as the number of its group."""
+    return f"<{word.lastindex - 1}>"
 
 
-def _claims(marked: str, n_words: int) -> Iterator[tuple[int, str]]:
-    """Yield the parts of a text that rate words, with their rank."""
-    for rank, name in enumerate(RULES.sections["claims"]):
-        if name == "a number alone" and n_words > 1:
-            continue
-        claims = [match[0] for match in RULES.pattern(name).finditer(marked)]
-        numbers = RULES.pattern("numbered").findall("\n".join(claims))
-        is_numbered = "".join(numbers) == "123456789"[: len(claims)]
-        if len(claims) < 2 or not is_numbered:
-            for claim in claims:
-                yield rank, claim
+def _mark_of_number(number):
+    """Write a number as [4], [4/] or [?]."""
+    value = number["value"]
+    if number["other"] or not 1 <= float(value) <= 5:
+        return "[?]"
+    return f"[{value}/]" if number["five"] else f"[{value}]"
 
 
 # --- keywords
@@ -231,8 +238,9 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     the line or below.
     """
     text = text or ""
-    lines = [_read_line(line) for line in _item_lines(text)]
-    lists = _lists(lines)
+    lines = map(_read_line, _item_lines(text))
+    # A blank line ends no list.
+    lists = _lists(line for line in lines if line.text)
     if not lists:
         return Keywords((), (), "refused" if is_refusal(text) else "unparsable")
 
@@ -253,102 +261,108 @@ class _Line(NamedTuple):
     text: str
 
 
-def _item_lines(text: str) -> list[str]:
+def _item_lines(text):
     """Split a text into lines with one spelling of marks and one item each."""
     plain = one_spelling(RULES.rewrite(text, "keycaps"))
     plain = RULES.rewrite(plain, "items")
-    if RULES.pattern("header").search(plain):
+    if _rule("header").search(plain):
         plain = RULES.rewrite(plain, "columns")
-
-    lines = []
-    for line in plain.splitlines():
-        if RULES.pattern("items in a line").match(line):
-            line = RULES.rewrite(line, "next items")
-        lines += line.split("\n")
-    return lines
+    plain = _rule("items in a line").sub(_broken_line, plain)
+    return plain.splitlines()
 
 
-def _read_line(line: str) -> _Line:
+def _broken_line(line):
+    """Begin a new line with each item of a line."""
+    return RULES.rewrite(line[0], "next items")
+
+
+def _read_line(line):
     """Take the mark off a line, and read the rest as one keyword or several."""
     line = line.expandtabs(4)
-    mark = RULES.pattern("mark").match(line)
-    rest = line[mark.end() :]
-    text = re.sub(r"\*+|__", "", rest).strip()
-    kind = next(filter(mark.group, ["number", "bullet", "heading", "bold", "inner"]), "")
+    mark = _rule("mark").match(line)
+    kinds = filter(mark.group, ["number", "bullet", "heading", "bold"])
+    kind = next(kinds, "")
     # Numbers are often indented by a space or two.
     depth = len(mark["indent"]) // (3 if kind == "number" else 2)
+    text = re.sub(r"\*+|__", "", line[mark.end() :]).strip()
 
-    item = RULES.pattern("item").fullmatch(text)
+    item = _rule("marked item" if kind else "item").fullmatch(text)
     # "1. Ethical: no meat, no milk, no eggs"
-    is_explained = kind and item and not RULES.pattern("introduction").match(text)
+    is_explained = kind and item and not _rule("introduction").match(text)
     items = {} if is_explained else _inline(text)
     if items:
         return _Line("inline", 0, True, items, text)
-
-    # Without a mark, "Kind. They help" is a sentence and "Kind:" a heading.
-    is_sentence = item and (item["end"] in tuple(".!?|") or text.endswith(":"))
-    if item and (kind or not is_sentence):
-        word = item["word"].lower()
-        items = {word: item["reason"].strip(" )|-")}
-    return _Line(kind.replace("inner", "bold"), depth, mark["count"] == "1", items, text)
+    if item:
+        items = _keyword(item)
+    return _Line(kind, depth, mark["count"] == "1", items, text)
 
 
-def _inline(text: str) -> dict[str, str]:
+def _keyword(item):
+    """Write an item as a keyword with its reason."""
+    word = item["word"].lower()
+    return {word: item["reason"].strip(" )|-")}
+
+
+def _inline(text):
     """Read keywords with one separator between them, up to the end of the sentence."""
-    listed = RULES.pattern("introduction").sub("", text)
+    listed = _rule("introduction").sub("", text)
     # Two parts without an introduction may be any sentence with a comma.
     n_least = 3 if listed == text else 2
     listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
 
     separator = next(filter(listed.count, [*";|·•/,", " - ", " – "]), ",")
-    listed = RULES.pattern("last of a line").sub(separator, listed)
+    listed = _rule("last of a line").sub(separator, listed)
     # Not a comma in brackets.
-    parts = re.split(rf"{re.escape(separator)}(?![^()]{{0,200}}\))", listed)
+    between = re.escape(separator) + r"(?![^()]{0,200}\))"
+    parts = re.split(between, listed)
 
     items = {}
     for part in filter(str.strip, parts):
-        item = RULES.pattern("item").fullmatch(part.strip(" '-"))
+        item = _rule("marked item").fullmatch(part.strip(" '-"))
         if item is None:
             return {}
-        word = item["word"].lower()
-        items[word] = item["reason"].strip(" )")
+        items |= _keyword(item)
     return items if len(items) >= n_least else {}
 
 
-def _lists(lines: Sequence[_Line]) -> list[dict[str, str]]:
+def _lists(lines):
     """Collect lists of keywords with their reasons, in the order in which they begin."""
     lists = []
     by_mark = {}  # the open list of each kind and depth
     above = {}  # the list whose last item may have its reason below
     for line in lines:
-        mark = (line.kind, line.depth)
-        label = RULES.pattern("reason").match(line.text)
+        label = _rule("reason").match(line.text)
         if above and label:
             _explain(above, line.text[label.end() :])
             continue
-        is_heading = not line.kind and line.text.endswith(":")
-        if is_heading or (not line.items and RULES.pattern("HEADING").match(line.text)):
-            # A blank line ends no list.
-            if line.text:
-                by_mark = {}
-                above = {}
+        heading = _rule("HEADING" if line.kind else "heading")
+        if not line.items and heading.match(line.text):
+            by_mark = {}
+            above = {}
             continue
 
-        is_below = above and above is not by_mark.get(mark)
+        mark = (line.kind, line.depth)
+        items = by_mark.get(mark)
+        is_below = above and above is not items
         if is_below:
             _explain(above, line.text)
-        if line.items:
-            if mark not in by_mark or line.is_first:
-                by_mark[mark] = {}
-                lists.append((line.kind, by_mark[mark]))
-            by_mark[mark] |= line.items
-            if not (is_below and line.kind == "bullet"):
-                above = by_mark[mark] if line.kind != "inline" else {}
+        if not line.items:
+            continue
+
+        if items is None or line.is_first:
+            items = {}
+            by_mark[mark] = items
+            lists.append((line.kind, items))
+        items |= line.items
+        if line.kind == "inline":
+            above = {}
+        elif not is_below or line.kind != "bullet":
+            above = items
     # A single word on a line of its own is no list.
     return [items for kind, items in lists if kind or len(items) > 1]
 
 
-def _explain(items: dict[str, str], reason: str) -> None:
+def _explain(items, reason):
     """Give the last keyword of a list its reason, if it has none."""
     word = next(reversed(items))
     items[word] = items[word] or reason
