@@ -33,9 +33,6 @@ class Parsed(NamedTuple):
     status: str
 
 
-FLAGS = "(?im)"
-
-
 class Rules:
     """Rules of reading, written as regular expressions in a file.
 
@@ -63,14 +60,14 @@ class Rules:
             self.rules |= content if isinstance(content, dict) else {name: content}
         self.pattern = cache(self._pattern)
 
-    def _pattern(self, name: str, **parts: str) -> re.Pattern:
+    def _pattern(self, name, **parts):
         """Compile a rule, with its parts and the parts of these in place."""
         rules = self.rules | parts
         rule = _alternatives(rules.get(name, name))
         part = r"\{([A-Z_]+)\}"
         while re.search(part, rule):
             rule = re.sub(part, lambda found: _alternatives(rules[found[1]]), rule)
-        return re.compile(FLAGS + rule)
+        return re.compile("(?im)" + rule)
 
     def rewrite(self, text: str, section: str) -> str:
         """Put something else in place of each pattern of a section, in order."""
@@ -79,7 +76,7 @@ class Rules:
         return text
 
 
-def _alternatives(rule: str | list | dict) -> str:
+def _alternatives(rule):
     """Write a rule as one pattern."""
     if isinstance(rule, str):
         return rule
@@ -91,18 +88,13 @@ def _alternatives(rule: str | list | dict) -> str:
 RULES = Rules(Path(__file__).with_name("parsing_rules.yaml"))
 
 
-def _rule(name: str, high: float = 100) -> re.Pattern:
+def _rule(name, high=100):
     """Compile a rule for a scale that ends at `high`."""
     top_word = RULES.sections["tops"].get(high, "-")
     return RULES.pattern(name, TOP_DIGITS=f"{high:g}", TOP_WORD=top_word)
 
 
 # --- plain text ---
-
-QUOTED = re.compile(
-    r"(?:\"(?P<double>[^\"\n]{0,400})\"|(?<!\w)'(?P<single>(?:[^'\n]|'(?=\w)){0,400})'(?!\w))"
-    r"(?P<colon>(?= ?:))?"
-)
 
 
 def one_spelling(text: str) -> str:
@@ -142,17 +134,17 @@ def plain(text: str) -> str:
     """
     text = _collapsed(one_spelling(text))
     text = RULES.rewrite(text, "markup")
-    text = QUOTED.sub(_unquoted, text)
+    text = _rule("quote").sub(_unquoted, text)
     return _collapsed(text)
 
 
-def _collapsed(text: str) -> str:
+def _collapsed(text):
     """Collapse white space: at most one space or one new line."""
     text = re.sub(r"[^\S\n]+", " ", text)
     return re.sub(r" ?\n[ \n]*", "\n", text).strip()
 
 
-def _unquoted(quote: re.Match) -> str:
+def _unquoted(quote):
     """Keep a key or a number in quotes. What somebody else said goes."""
     content = quote["double"] or quote["single"] or ""
     is_key = quote.lastgroup == "colon"
@@ -160,7 +152,7 @@ def _unquoted(quote: re.Match) -> str:
     return content if is_key or not is_speech else " , "
 
 
-def _number(name: str) -> float:
+def _number(name):
     """Convert a number in digits or in words: "85", "eighty-five", "八十五"."""
     if name[-1].isdigit():
         return float(name)
@@ -207,7 +199,7 @@ def parse_rating(text: str | None, low: float, high: float) -> Parsed:
     return Parsed(nan, status)
 
 
-def _claimed_values(text: str, high: float) -> set[float]:
+def _claimed_values(text, high):
     """List the different values that a plain text claims."""
     text = _collapsed(_rule("scale", high).sub(" ", text))
     text = re.sub(r" ?\( *\)| (?=[.,;:!?)])", "", text)
@@ -226,7 +218,7 @@ def _claimed_values(text: str, high: float) -> set[float]:
     return values
 
 
-def _end_of_other_scale(text: str, high: float) -> float:
+def _end_of_other_scale(text, high):
     """Find the largest end of another scale that a text speaks of."""
     ends = _rule("other scale").finditer(text)
     tops = {_number(end[end.lastindex]) for end in ends}
@@ -235,7 +227,7 @@ def _end_of_other_scale(text: str, high: float) -> float:
     return max(tops - {high}, default=0)
 
 
-def _is_withdrawn(claim: re.Match) -> bool:
+def _is_withdrawn(claim):
     """Tell whether the clause of a claim denies its number, or is about something else."""
     groups = claim.groupdict()
     if groups.get("before"):
@@ -249,7 +241,7 @@ def _is_withdrawn(claim: re.Match) -> bool:
     return bool(is_denied or is_elsewhere)
 
 
-def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool:
+def _is_on_another_scale(claim, high, other_top):
     """Tell whether a claimed number is, or may be, on another scale than that up to `high`."""
     if claim.groupdict().get("own"):
         return False
@@ -312,10 +304,6 @@ def is_refusal(text: str) -> bool:
 # --- answers, and how they ended ---
 
 WITHOUT_TEXT = {"filtered": REFUSED, "failed": FAILED, "missing": MISSING}
-# A number at the end of a cut text may be the first half of another, of a range or of "8 of 10".
-UNFINISHED = re.compile(r"[\d.,]*\d[.,]?(?: ?(?:[-–—/]|to|and|or|out|out of) ?[\d.,]*)?\Z")
-# The first line of a text, or its first sentence. "1." is no sentence.
-OPENING = re.compile(r"\s*.+?(?:\n|(?:[^\d\s]|\d\d)[.!?](?=\s))")
 
 
 def without_loop(text: str, times: int = 3) -> str:
@@ -382,7 +370,7 @@ def read_answers(
         endings = endings.mask(is_unanswered, "length")
 
     @cache
-    def read(text: str, ending: str) -> tuple:
+    def read(text, ending):
         """Parse a text, each different one once."""
         is_cut = ending == "length"
         parse_this = parse_cut if is_cut and parse_cut else parse
@@ -421,13 +409,13 @@ def read_ratings(
         ``value`` in points of the scale, NaN without one, and ``status``.
     """
 
-    def parse(text: str) -> Parsed:
+    def parse(text):
         return rule(text, low, high)
 
-    def parse_cut(text: str) -> Parsed:
+    def parse_cut(text):
         """Read the rating with which a reply begins, if nothing behind it differs."""
-        whole = UNFINISHED.sub("", without_loop(text))
-        opening = OPENING.match(whole)
+        whole = _rule("unfinished").sub("", without_loop(text))
+        opening = _rule("opening line").match(whole)
         rating = parse(whole)
         if opening and parse(opening[0]) == rating:
             return rating

@@ -59,7 +59,7 @@ def parse_verdict(text: str | None, rule: Literal["sound", "released"] = "sound"
     return Verdict("", "refused" if is_refusal(text) else "unparsable")
 
 
-def _released(text: str) -> Verdict:
+def _released(text):
     """Read a verdict as the authors' code does."""
     run = re.search(r"\[\[[A-Z]\]\](?:[^\[]*+\[\[[A-Z]\]\])*", text)
     if not run:
@@ -71,7 +71,7 @@ def _released(text: str) -> Verdict:
     return Verdict(tag[2], "ok")
 
 
-def _chosen(text: str) -> str:
+def _chosen(text):
     """Write a reply in one spelling, without letters that it mentions and does not choose."""
     text = RULES.rewrite(one_spelling(text), "spelling")
     heading = RULES.pattern("heading")
@@ -80,7 +80,7 @@ def _chosen(text: str) -> str:
     return RULES.rewrite(text, "set aside")
 
 
-def _claimed_letters(text: str) -> set[str]:
+def _claimed_letters(text):
     """Find the letters of the strongest claim, behind a correction if there is one; or the tag."""
     behind = RULES.pattern("correction").split(text)[-1]
     tags = set(re.findall(r"\[\[([A-D-])\]\]", text))
@@ -88,7 +88,7 @@ def _claimed_letters(text: str) -> set[str]:
     return _strongest(behind) or _strongest(text) or only
 
 
-def _strongest(text: str) -> set[str]:
+def _strongest(text):
     """Find the letters of the strongest claim of a text."""
     clauses = RULES.pattern("clause end").split(text)
     conditional = list(filter(RULES.pattern("condition").search, clauses))
@@ -106,7 +106,7 @@ def _strongest(text: str) -> set[str]:
     return set()
 
 
-def _claims(clauses: list[str], claim: str) -> list[str]:
+def _claims(clauses, claim):
     """Find the parts of clauses that make a claim."""
     pattern = RULES.pattern(claim)
     parts = []
@@ -115,6 +115,6 @@ def _claims(clauses: list[str], claim: str) -> list[str]:
     return parts
 
 
-def _letters(parts: list[str]) -> set[str]:
+def _letters(parts):
     """Collect the marked letters of parts of a text."""
     return set(re.findall(r"(?:\[\[|<<)([A-D])(?:\]\]|>>)", " ".join(parts)))

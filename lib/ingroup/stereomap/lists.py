@@ -115,10 +115,8 @@ def _first_matches(name, lines):
     patterns = [_rule(f"(?-i:{pattern})") for pattern in RULES.sections[name]]
     matches = []
     for line in lines:
-        fitting = (pattern.search(line) for pattern in patterns)
-        match = next(filter(None, fitting), None)
-        if match:
-            matches.append(match)
+        fitting = [pattern.search(line) for pattern in patterns]
+        matches += list(filter(None, fitting))[:1]
     return matches
 
 
@@ -168,26 +166,17 @@ def _marked(text, words):
     """Write the k-th word as <k>, a negated one as <0>, and numbers as [4], [4/] or [?]."""
     plain = RULES.rewrite(one_spelling(text), "ratings")
     if _rule("heads").search(plain):
-        plain = _rule("crossed").sub(_rated_by_cross, plain)
+        plain = RULES.rewrite(plain, "crossed")
     marked = _word_pattern(words).sub(_mark_of_word, plain)
     marked = _rule("number of an item").sub("", marked)
     return _rule("number").sub(_mark_of_number, marked)
 
 
-def _rated_by_cross(row):
-    """Write the row of a cross with the number of its column."""
-    n_columns = row[2].count("|")
-    return f"{row[1]}: {n_columns}"
-
-
 @lru_cache
 def _word_pattern(words):
     """Compile a pattern with a group for negated words, and a group for each word."""
-    patterns = []
-    for word in words:
-        forms = [*RULES.sections["forms"].get(word, []), word]
-        pattern = "|".join(forms)
-        patterns.append(re.sub("[ -]", "[ -]?", pattern))
+    forms = RULES.sections["forms"]
+    patterns = ["|".join(forms.get(word, [word])) for word in words]
     return _rule("word", ANY_WORD="|".join(patterns), EACH_WORD=")|(".join(patterns))
 
 
