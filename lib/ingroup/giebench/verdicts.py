@@ -111,7 +111,7 @@ def _claims(clauses, claim):
     pattern = RULES.pattern(claim)
     parts = []
     for clause in clauses:
-        parts += [match[0] for match in pattern.finditer(clause)]
+        parts += pattern.findall(clause)
     return parts
 
 

@@ -146,7 +146,7 @@ def _claimed_ratings(text, words):
 def _values(claim, marked):
     """Collect the different values that a claim gives to each label."""
     values = defaultdict(set)
-    parts = [match[0] for match in _rule(claim).finditer(marked)]
+    parts = _rule(claim).findall(marked)
     numbers = _rule("numbered").findall("\n".join(parts))
     if len(parts) > 1 and "".join(numbers) == "123456789"[: len(parts)]:
         return values
@@ -168,8 +168,7 @@ def _marked(text, words):
     if _rule("heads").search(plain):
         plain = RULES.rewrite(plain, "crossed")
     marked = _word_pattern(words).sub(_mark_of_word, plain)
-    marked = _rule("number of an item").sub("", marked)
-    return _rule("number").sub(_mark_of_number, marked)
+    return RULES.rewrite(marked, "numbers")
 
 
 @lru_cache
@@ -183,14 +182,6 @@ def _word_pattern(words):
 def _mark_of_word(word):
     """Write a word as the number of its group."""
     return f"<{word.lastindex - 1}>"
-
-
-def _mark_of_number(number):
-    """Write a number as [4], [4/] or [?]."""
-    value = number["value"]
-    if number["other"] or not 1 <= float(value) <= 5:
-        return "[?]"
-    return f"[{value}/]" if number["five"] else f"[{value}]"
 
 
 # --- keywords
@@ -294,16 +285,13 @@ def _keyword(item):
 
 def _inline(text):
     """Read keywords with one separator between them, up to the end of the sentence."""
-    listed = _rule("introduction").sub("", text)
     # Two parts without an introduction may be any sentence with a comma.
-    n_least = 3 if listed == text else 2
-    listed = re.split(r"[.!?](?=\s|\Z)", listed, maxsplit=1)[0]
+    n_least = 2 if _rule("introduction").match(text) else 3
+    listed = RULES.rewrite(text, "words in a line")
 
     separator = next(filter(listed.count, [*";|·•/,", " - ", " – "]), ",")
     listed = _rule("last of a line").sub(separator, listed)
-    # Not a comma in brackets.
-    between = re.escape(separator) + r"(?![^()]{0,200}\))"
-    parts = re.split(between, listed)
+    parts = _rule("separator", SEPARATOR=re.escape(separator)).split(listed)
 
     items = {}
     for part in filter(str.strip, parts):
