@@ -1,4 +1,7 @@
-"""Read the lists that StereoMap asks for: a rating for each word, and keywords with reasons."""
+"""Read the lists that StereoMap asks for: a rating for each word, and keywords with reasons.
+
+The rules stand in list_rules.yaml.
+"""
 
 import re
 from collections import defaultdict
@@ -32,7 +35,7 @@ def parse_ratings(
     words : sequence of str
         The words to rate. "Rating" stands for a rating without a word.
     rule : {"sound", "released"}
-        The rules of this module, or those of the authors' code.
+        The rules of list_rules.yaml, or those of the authors' code.
 
     Returns
     -------
@@ -41,10 +44,10 @@ def parse_ratings(
 
     Notes
     -----
-    "sound" writes the reply as `PLAIN` says, and marks words (or their nouns, in any case) and
+    "sound" writes a reply in one spelling, and marks words (or their nouns, in any case) and
     ratings: "<1>: [4]". A range, a number off the scale or out of another top is "[?]". The first
-    pattern of `CLAIMS` that has a number for a word decides, and all the numbers that this pattern
-    has for the word have to agree.
+    claim that has a number for a word decides, and all the numbers that this claim has for the
+    word have to agree.
 
     "released" is the authors' reader of gpt-3.5-turbo (Jeoung et al. 2023). It reads "word: 4" in
     the lines from the first word to an overall rating; without the first word nothing is read. It
@@ -63,7 +66,8 @@ def parse_ratings(
     rated = read.keys() & words
     if not rated:
         return Ratings(values, without_any)
-    return Ratings(values, "ok" if len(rated) == len(words) else "incomplete")
+    is_complete = len(rated) == len(words)
+    return Ratings(values, "ok" if is_complete else "incomplete")
 
 
 # --- the rule of the authors' code
@@ -82,7 +86,8 @@ def _released(text, words):
         return ratings
 
     known = RULES.sections
-    begin = _first_line(known["begins"].get(first_word, first_word), lines)
+    first_label = known["begins"].get(first_word, first_word)
+    begin = _first_line(first_label, lines)
     end = _first_line("Overall [rR]ating", lines)
     for match in _first_matches("rated", lines[begin:end]):
         name = match[1].strip()
@@ -148,7 +153,8 @@ def _values(claim, marked):
     values = defaultdict(set)
     parts = _rule(claim).findall(marked)
     numbers = _rule("numbered").findall("\n".join(parts))
-    if len(parts) > 1 and "".join(numbers) == "123456789"[: len(parts)]:
+    counted = "".join(numbers)
+    if len(parts) > 1 and counted == "123456789"[: len(parts)]:
         return values
 
     for part in parts:
@@ -176,7 +182,9 @@ def _word_pattern(words):
     """Compile a pattern with a group for negated words, and a group for each word."""
     forms = RULES.sections["forms"]
     patterns = ["|".join(forms.get(word, [word])) for word in words]
-    return _rule("word", ANY_WORD="|".join(patterns), EACH_WORD=")|(".join(patterns))
+    any_word = "|".join(patterns)
+    each_word = ")|(".join(patterns)
+    return _rule("word", ANY_WORD=any_word, EACH_WORD=each_word)
 
 
 def _mark_of_word(word):
@@ -224,7 +232,8 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     if not lists:
         return Keywords((), (), "refused" if is_refusal(text) else "unparsable")
 
-    reasons = next((items for items in lists if len(items) == n), lists[0])
+    as_asked = (items for items in lists if len(items) == n)
+    reasons = next(as_asked, lists[0])
     status = "ok"
     if len(reasons) != n:
         status = "too few" if len(reasons) < n else "too many"
@@ -263,18 +272,22 @@ def _read_line(line):
     kinds = filter(mark.group, ["number", "bullet", "heading", "bold"])
     kind = next(kinds, "")
     # Numbers are often indented by a space or two.
-    depth = len(mark["indent"]) // (3 if kind == "number" else 2)
-    text = re.sub(r"\*+|__", "", line[mark.end() :]).strip()
+    width = 3 if kind == "number" else 2
+    depth = len(mark["indent"]) // width
+    is_first = mark["count"] == "1"
+    rest = line[mark.end() :]
+    text = re.sub(r"\*+|__", "", rest).strip()
 
     item = _rule("marked item" if kind else "item").fullmatch(text)
     # "1. Ethical: no meat, no milk, no eggs"
-    is_explained = kind and item and not _rule("introduction").match(text)
+    introduction = _rule("introduction").match(text)
+    is_explained = kind and item and not introduction
     items = {} if is_explained else _inline(text)
     if items:
         return _Line("inline", 0, True, items, text)
     if item:
         items = _keyword(item)
-    return _Line(kind, depth, mark["count"] == "1", items, text)
+    return _Line(kind, depth, is_first, items, text)
 
 
 def _keyword(item):
@@ -310,7 +323,8 @@ def _lists(lines):
     for line in lines:
         label = _rule("reason").match(line.text)
         if above and label:
-            _explain(above, line.text[label.end() :])
+            reason = line.text[label.end() :]
+            _explain(above, reason)
             continue
         heading = _rule("HEADING" if line.kind else "heading")
         if not line.items and heading.match(line.text):
