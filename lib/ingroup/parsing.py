@@ -9,7 +9,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
@@ -33,41 +33,68 @@ class Parsed(NamedTuple):
     status: str
 
 
-_RULES = yaml.safe_load(Path(__file__).with_name("parsing_rules.yaml").read_text("utf8"))
-FLAGS = "(?im)"
-_PARTS = _RULES["parts"] | _RULES["refusal parts"]
-for _name, _languages in _RULES["words"].items():
-    _PARTS[_name] = ", ".join(_languages.values()).split(", ")
+class Rules:
+    """Rules of reading, written as regular expressions in a file.
+
+    {NAME} stands for the rule of that name, and a list for its alternatives. Words are given by
+    language, separated by commas. Case does not matter, and ^ and $ are the ends of a line.
+
+    Parameters
+    ----------
+    file : Path
+        Rules in YAML, perhaps in sections. A section that is a list of pairs says what is put in
+        place of what.
+
+    Attributes
+    ----------
+    sections : dict
+        What the file says.
+    pattern : callable
+        Compiles a rule, by its name or as it is written. Names in capitals add to the parts.
+    """
+
+    def __init__(self, file: Path):
+        self.sections = yaml.safe_load(file.read_text("utf8"))
+        self.rules = {}
+        for name, content in self.sections.items():
+            self.rules |= content if isinstance(content, dict) else {name: content}
+        self.pattern = cache(self._pattern)
+
+    def _pattern(self, name, **parts):
+        """Compile a rule, with its parts and the parts of these in place."""
+        rules = self.rules | parts
+        rule = _alternatives(rules.get(name, name))
+        part = r"\{([A-Z_]+)\}"
+        while re.search(part, rule):
+            rule = re.sub(part, lambda found: _alternatives(rules[found[1]]), rule)
+        return re.compile("(?im)" + rule)
+
+    def rewrite(self, text: str, section: str) -> str:
+        """Put something else in place of each pattern of a section, in order."""
+        for old, new in self.sections[section]:
+            text = self.pattern(old).sub(new, text)
+        return text
 
 
-def _alternatives(rule: str | list) -> str:
-    """Write a rule as one pattern. A list holds alternatives."""
+def _alternatives(rule):
+    """Write a rule as one pattern."""
     if isinstance(rule, str):
         return rule
+    if isinstance(rule, dict):
+        rule = ", ".join(rule.values()).split(", ")
     return "(?:" + "|".join(map(str, rule)) + ")"
 
 
-@lru_cache
-def _rule(name: str, high: float = 100) -> re.Pattern:
-    """Compile a rule of parsing_rules.yaml. {TOP_DIGITS} is the end of the scale."""
-    top_word = _RULES["tops"].get(high, "-")
-    parts = _PARTS | {"TOP_DIGITS": f"{high:g}", "TOP_WORD": top_word}
-    rules = _RULES | _RULES["claims"]
-    rule = _alternatives(rules[name])
+RULES = Rules(Path(__file__).with_name("parsing_rules.yaml"))
 
-    # A part may have parts of its own.
-    part = r"\{([A-Z_]+)\}"
-    while re.search(part, rule):
-        rule = re.sub(part, lambda found: _alternatives(parts[found[1]]), rule)
-    return re.compile(FLAGS + rule)
+
+def _rule(name, high=100):
+    """Compile a rule for a scale that ends at `high`."""
+    top_word = RULES.sections["tops"].get(high, "-")
+    return RULES.pattern(name, TOP_DIGITS=f"{high:g}", TOP_WORD=top_word)
 
 
 # --- plain text ---
-
-QUOTED = re.compile(
-    r"(?:\"(?P<double>[^\"\n]{0,400})\"|(?<!\w)'(?P<single>(?:[^'\n]|'(?=\w)){0,400})'(?!\w))"
-    r"(?P<colon>(?= ?:))?"
-)
 
 
 def one_spelling(text: str) -> str:
@@ -85,7 +112,7 @@ def one_spelling(text: str) -> str:
         HTML and characters of no width.
     """
     text = html.unescape(text)
-    text = _rewritten(text, "spelling")
+    text = RULES.rewrite(text, "spelling")
     text = unicodedata.normalize("NFKC", text)
     # The digits of all scripts.
     return re.sub(r"\d", lambda digit: f"{int(digit[0])}", text)
@@ -106,25 +133,18 @@ def plain(text: str) -> str:
         in JSON, and a number in quotes only lose the quotes.
     """
     text = _collapsed(one_spelling(text))
-    text = _rewritten(text, "markup")
-    text = QUOTED.sub(_unquoted, text)
+    text = RULES.rewrite(text, "markup")
+    text = _rule("quote").sub(_unquoted, text)
     return _collapsed(text)
 
 
-def _rewritten(text: str, section: str) -> str:
-    """Put something else in place of each pattern of a section, in order."""
-    for old, new in _RULES[section]:
-        text = re.sub(FLAGS + old, new, text)
-    return text
-
-
-def _collapsed(text: str) -> str:
+def _collapsed(text):
     """Collapse white space: at most one space or one new line."""
     text = re.sub(r"[^\S\n]+", " ", text)
     return re.sub(r" ?\n[ \n]*", "\n", text).strip()
 
 
-def _unquoted(quote: re.Match) -> str:
+def _unquoted(quote):
     """Keep a key or a number in quotes. What somebody else said goes."""
     content = quote["double"] or quote["single"] or ""
     is_key = quote.lastgroup == "colon"
@@ -132,7 +152,7 @@ def _unquoted(quote: re.Match) -> str:
     return content if is_key or not is_speech else " , "
 
 
-def _number(name: str) -> float:
+def _number(name):
     """Convert a number in digits or in words: "85", "eighty-five", "八十五"."""
     if name[-1].isdigit():
         return float(name)
@@ -140,8 +160,8 @@ def _number(name: str) -> float:
     total = 0
     words = re.findall(r"[a-z]+|[^\x00-\x7f]", name.lower())
     for word in words:
-        factor = _RULES["multipliers"].get(word, 1)
-        total = max(total, factor > 1) * factor + _RULES["number words"].get(word, 0)
+        factor = RULES.sections["multipliers"].get(word, 1)
+        total = max(total, factor > 1) * factor + RULES.sections["number words"].get(word, 0)
     return total
 
 
@@ -179,7 +199,7 @@ def parse_rating(text: str | None, low: float, high: float) -> Parsed:
     return Parsed(nan, status)
 
 
-def _claimed_values(text: str, high: float) -> set[float]:
+def _claimed_values(text, high):
     """List the different values that a plain text claims."""
     text = _collapsed(_rule("scale", high).sub(" ", text))
     text = re.sub(r" ?\( *\)| (?=[.,;:!?)])", "", text)
@@ -188,7 +208,7 @@ def _claimed_values(text: str, high: float) -> set[float]:
 
     other_top = _end_of_other_scale(text, high)
     values = set()
-    for name in _RULES["claims"]:
+    for name in RULES.sections["claims"]:
         for claim in _rule(name, high).finditer(text):
             is_other = _is_on_another_scale(claim, high, other_top)
             if not is_other and not _is_withdrawn(claim):
@@ -198,7 +218,7 @@ def _claimed_values(text: str, high: float) -> set[float]:
     return values
 
 
-def _end_of_other_scale(text: str, high: float) -> float:
+def _end_of_other_scale(text, high):
     """Find the largest end of another scale that a text speaks of."""
     ends = _rule("other scale").finditer(text)
     tops = {_number(end[end.lastindex]) for end in ends}
@@ -207,7 +227,7 @@ def _end_of_other_scale(text: str, high: float) -> float:
     return max(tops - {high}, default=0)
 
 
-def _is_withdrawn(claim: re.Match) -> bool:
+def _is_withdrawn(claim):
     """Tell whether the clause of a claim denies its number, or is about something else."""
     groups = claim.groupdict()
     if groups.get("before"):
@@ -221,7 +241,7 @@ def _is_withdrawn(claim: re.Match) -> bool:
     return bool(is_denied or is_elsewhere)
 
 
-def _is_on_another_scale(claim: re.Match, high: float, other_top: float) -> bool:
+def _is_on_another_scale(claim, high, other_top):
     """Tell whether a claimed number is, or may be, on another scale than that up to `high`."""
     if claim.groupdict().get("own"):
         return False
@@ -284,10 +304,6 @@ def is_refusal(text: str) -> bool:
 # --- answers, and how they ended ---
 
 WITHOUT_TEXT = {"filtered": REFUSED, "failed": FAILED, "missing": MISSING}
-# A number at the end of a cut text may be the first half of another, of a range or of "8 of 10".
-UNFINISHED = re.compile(r"[\d.,]*\d[.,]?(?: ?(?:[-–—/]|to|and|or|out|out of) ?[\d.,]*)?\Z")
-# The first line of a text, or its first sentence. "1." is no sentence.
-OPENING = re.compile(r"\s*.+?(?:\n|(?:[^\d\s]|\d\d)[.!?](?=\s))")
 
 
 def without_loop(text: str, times: int = 3) -> str:
@@ -354,7 +370,7 @@ def read_answers(
         endings = endings.mask(is_unanswered, "length")
 
     @cache
-    def read(text: str, ending: str) -> tuple:
+    def read(text, ending):
         """Parse a text, each different one once."""
         is_cut = ending == "length"
         parse_this = parse_cut if is_cut and parse_cut else parse
@@ -393,13 +409,13 @@ def read_ratings(
         ``value`` in points of the scale, NaN without one, and ``status``.
     """
 
-    def parse(text: str) -> Parsed:
+    def parse(text):
         return rule(text, low, high)
 
-    def parse_cut(text: str) -> Parsed:
+    def parse_cut(text):
         """Read the rating with which a reply begins, if nothing behind it differs."""
-        whole = UNFINISHED.sub("", without_loop(text))
-        opening = OPENING.match(whole)
+        whole = _rule("unfinished").sub("", without_loop(text))
+        opening = _rule("opening line").match(whole)
         rating = parse(whole)
         if opening and parse(opening[0]) == rating:
             return rating
