@@ -472,6 +472,7 @@ def test_verdict_of_few_events_or_without_a_direction():
         mean = {"reading": "expected", "estimate": 1.0, "low": low, "high": high, "n": n_events}
         names = {
             "np": np,
+            "published": published,
             "section4": pd.DataFrame([mean, flat]).assign(model="m").set_index("model"),
             "table02": pd.DataFrame({"events": [n_events]}),
             "own_reading": pd.DataFrame({"model": ["m"], "reading": ["expected"]}),

@@ -70,7 +70,7 @@ def test_a_notebook_is_committed_without_outputs_and_is_short(name):
     assert tags <= {"setup", "parameters", "figure", "solution"}
 
 
-@pytest.mark.parametrize("file", [f for f in run.PROFILES.glob("*.yaml") if f != run.ENGINE])
+@pytest.mark.parametrize("file", run.PROFILES.iterdir())
 def test_every_parameter_of_a_profile_exists(file):
     """A profile changes what notebooks have."""
     for name, values in yaml.safe_load(file.read_text("utf8")).items():
@@ -79,7 +79,7 @@ def test_every_parameter_of_a_profile_exists(file):
 
 def test_parameters_of_engines_are_those_of_the_file():
     """The program finds them without a YAML library, before there is an environment."""
-    assert run.of_engines() == yaml.safe_load(run.ENGINE.read_text("utf8"))
+    assert run.of_engines() == yaml.safe_load(run.ENGINES.read_text("utf8"))
 
 
 def test_documents_name_targets_that_exist():

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
+from ingroup import style
 from ingroup.inference.answers import Sampling
 from ingroup.stereomap import answers, figures, maps, robustness, stimuli
 from ingroup.stereomap.answers import MAP
@@ -505,7 +506,7 @@ def test_no_name_covers_another_name():
     names = [f"group {number}" for number in range(12)]
     middle = pd.DataFrame(3.0, names, AXES)
     ax.scatter(middle.Competence, middle.Warmth)
-    figures.write_names(ax, middle)
+    style.write_names(ax, middle)
     boxes = [text.get_window_extent() for text in ax.texts]
     assert len(boxes) == 12
     for number, box in enumerate(boxes):
@@ -553,7 +554,7 @@ def test_printed_models_come_first_in_the_tables(run):
 
 
 def test_the_headline_is_the_mixed_contrast_of_the_original_prompts(run):
-    headline = run.headline.set_index("model")
+    headline = run.headline
     assert list(headline.index) == MODELS
     own = run.mixed[(run.mixed.version == "ORIGINAL") & (run.mixed.reading == "expected")]
     assert headline.value.tolist() == own.value.tolist()

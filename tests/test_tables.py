@@ -97,6 +97,20 @@ def test_printed_numbers_stand_beside_ours():
     assert both.agrees.tolist() == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("of_readings", "verdict"),
+    [
+        (["opposite", "opposite"], "opposite"),
+        (["opposite", np.nan], "opposite"),
+        (["same direction", "cannot be told"], "depends on the reading"),
+        (["no difference", "cannot be told"], "cannot be told"),
+    ],
+)
+def test_readings_that_differ_have_one_verdict(of_readings, verdict):
+    """A reading without a direction contradicts only one that has it."""
+    assert published.combined_verdict(pd.Series(of_readings)) == verdict
+
+
 def test_every_printed_table_opens():
     """One number of each paper, by hand from its text."""
     for study in ("empathy_gap", "biased_samaritan", "giebench", "stereomap"):

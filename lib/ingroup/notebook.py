@@ -7,6 +7,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from ingroup.inference.jobs import Job, answers
+from ingroup.inference.models import label
 from ingroup.paths import FIGURES, run_folder
 from ingroup.style import save_figure
 
@@ -37,9 +38,13 @@ class Output:
         return table
 
     def read(self, name: str) -> pd.DataFrame:
-        """Read a table that was written. Figures are drawn from such tables."""
+        """Read a table that was written, with names of models for readers, to draw from it."""
         file = self.tables / f"{name}.csv"
-        return pd.read_csv(file, keep_default_na=False, na_values=[""])
+        table = pd.read_csv(file, keep_default_na=False, na_values=[""])
+        if "model" in table:
+            labels = {model: label(model) for model in table.model.unique()}
+            table["model"] = table.model.map(labels)
+        return table
 
     def save(self, figure: Figure, name: str) -> Figure:
         """Write a figure as PDF and PNG, the same bytes every time, and return it."""

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import seaborn as sns
+import textalloc
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 ONE_COLUMN = 3.03  # inches of a page of the ACL
@@ -15,6 +18,34 @@ def use_style() -> None:
     """Set small type, embedded fonts and colours that the colour-blind can tell apart."""
     options = {"pdf.fonttype": 42, "savefig.bbox": "tight"}
     sns.set_theme("paper", "ticks", "colorblind", font_scale=0.8, rc=options)
+
+
+def write_names(ax: Axes, places: pd.DataFrame) -> None:
+    """Write names beside points, none over another name or a point.
+
+    Parameters
+    ----------
+    ax : Axes
+        A panel of final size, with one scatter plot.
+    places : DataFrame
+        x and y in two columns, by name.
+    """
+    # Lines to the names would widen the panel.
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    x, y = ax.collections[0].get_offsets().T
+    in_order = places.sort_index()
+    textalloc.allocate(
+        ax,
+        *in_order.to_numpy().T,
+        in_order.index,
+        x_scatter=x,
+        y_scatter=y,
+        textsize=5,
+        linecolor="grey",
+        linewidth=0.25,
+        margin=0.012,
+        max_distance=0.5,
+    )
 
 
 def save_figure(figure: Figure, file: Path) -> None:

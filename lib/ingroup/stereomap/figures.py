@@ -4,15 +4,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 import seaborn as sns
-import textalloc
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ingroup import published
 from ingroup.stereomap.answers import MAP
 from ingroup.stereomap.maps import AXES, printed_groups
 from ingroup.stereomap.stimuli import PAPER
-from ingroup.style import TWO_COLUMNS
+from ingroup.style import TWO_COLUMNS, write_names
 
 WORDS = {  # Table 8 has other words than Table 4
     "Admire": "Admiration",
@@ -216,36 +214,14 @@ def _map(ax, points, model):
     lowest = points[AXES].min()
     highest = points[AXES].max()
     spread = max(highest - lowest)
-    ax.set_title(f"{model}\nspread over {spread:.2f} of 4 points", fontsize=6.5)
+    is_printed = (points.colour == "black").all()
+    what = "printed centroids" if is_printed else f"spread over {spread:.2f} of 4 points"
+    ax.set_title(f"{model}\n{what}", fontsize=6.5)
 
     span = max(LEAST_SPAN, 1.2 * spread)
     left, bottom = (lowest + highest - span) / 2
     ax.set(xlim=(left, left + span), ylim=(bottom, bottom + span))
     ax.tick_params(labelsize=6)
-
-
-def write_names(ax: Axes, places: pd.DataFrame) -> None:
-    """Write names beside points, none over another name or a point.
-
-    Parameters
-    ----------
-    ax : Axes
-        A panel of final size, with one scatter plot.
-    places : DataFrame
-        Competence and warmth, by name.
-    """
-    in_order = places.sort_index()
-    textalloc.allocate(
-        ax,
-        *in_order.to_numpy().T,
-        in_order.index,
-        scatter_plot=ax.collections[0],
-        textsize=5,
-        linecolor="grey",
-        linewidth=0.25,
-        margin=0.012,
-        max_distance=0.5,
-    )
 
 
 def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
