@@ -150,6 +150,8 @@ def test_only_the_released_dictionary_is_to_be_fetched():
     with pytest.raises(InputError, match=r"nowhere\.csv") as refused:
         dictionary.load_lexicon("nowhere.csv")
     assert "make data" not in str(refused.value)
+    with pytest.raises(InputError, match="make data fetches it"):
+        dictionary.load_lexicon(dictionary.RELEASED)
 
 
 def slow_score(rows, lexicon, dimension):

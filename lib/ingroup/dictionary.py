@@ -15,7 +15,7 @@ import pandas as pd
 
 from ingroup.keywords import instrument
 from ingroup.paths import RAW, SAMPLE, STIMULI
-from ingroup.tables import InputError, check, read_table
+from ingroup.tables import check, read_table
 
 RELEASED = "stereotype-content-dictionary"
 WORD = "original word"  # columns of the released layout, one row for each word
@@ -66,8 +66,6 @@ def load_lexicon(source: str = "sample") -> pd.DataFrame:
         RELEASED: RAW / RELEASED / "Full Dictionaries.csv",
     }
     file = known.get(source, Path(source))
-    if source == RELEASED and not file.exists():
-        raise InputError(f"{file} is not there: make data fetches it")
     table = read_table(file)
     pairs = _from_wide(file, table) if WORD in table else _from_long(file)
 

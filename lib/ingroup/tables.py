@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ingroup.paths import RAW
+
 
 class InputError(ValueError):
     """Something that a user gave cannot work. The message says what was found and expected."""
@@ -41,19 +43,15 @@ def check(file: Path, cells: pd.Series, is_right: pd.Series, expected: str) -> N
         raise wrong(file, row, cells.name, cells[row], expected)
 
 
-def read_table(
-    file: Path, columns: Iterable[str] = (), separator: str | None = None
-) -> pd.DataFrame:
+def read_table(file: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
     """Read a table of texts, whose first line names its columns.
 
     Parameters
     ----------
     file : Path
-        A CSV or TSV file in UTF-8.
+        A CSV file, or a TSV file by its ending, in UTF-8.
     columns : iterable of str
         Columns that it must have.
-    separator : str, optional
-        A tab for ``.tsv`` and a comma for all others, unless given.
 
     Returns
     -------
@@ -65,13 +63,14 @@ def read_table(
     InputError
         The file cannot be read, or lacks a column.
     """
-    separator = separator or ("\t" if file.suffix == ".tsv" else ",")
+    separator = "\t" if file.suffix == ".tsv" else ","
     try:
         table = pd.read_csv(
             file, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig"
         )
     except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
+        hint = "make data fetches it" if RAW in file.parents else error
+        raise InputError(f"{file} cannot be read: {hint}") from error
 
     for column in columns:
         if column not in table:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ingroup.inference.answers import Chat, Engine, EngineError, Reply, Sampling, failed, prompt_key
 from ingroup.inference.reasoning import split_reasoning
-from ingroup.tables import InputError
+from ingroup.tables import InputError, read_table
 
 # Columns of the system turn, the user turn and the answer, as three papers' scripts write them.
 LAYOUTS = (
@@ -158,8 +158,7 @@ def _read(file: Path) -> pd.DataFrame:
     if file.suffix == ".json":
         table = pd.read_json(file, orient="index", dtype=False)
     else:
-        separator = "\t" if file.suffix == ".tsv" else ","
-        table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False)
+        table = read_table(file)
 
     fitting = [layout for layout in LAYOUTS if set(layout[1:]) <= set(table)]
     if not fitting:
