@@ -136,9 +136,10 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series
-        ``self_bleu``, the mean over groups with two texts (the paper does not say of which texts);
-        ``entropy_2`` and ``entropy_3`` of pairs and triples of words, in bits; and
-        ``refuse_to_answer``, in percent of the replies that were not cut, failed or missing.
+        ``self_bleu``, the mean over groups with two texts, and ``self_bleu_all``, that of all texts
+        together, for the paper does not say which; ``entropy_2`` and ``entropy_3`` of pairs and
+        triples of words, in bits; and ``refuse_to_answer``, in percent of the replies that were not
+        cut, failed or missing.
     """
     counted = replies[~replies.status.isin(NO_REPLY)]
     is_refused = counted.status == "refused"
@@ -157,6 +158,7 @@ def diversity(replies: pd.DataFrame) -> pd.Series:
     within = by_group.agg(self_bleu)
     numbers = {
         "self_bleu": within.mean(),
+        "self_bleu_all": self_bleu(texts),
         "entropy_2": entropy(texts, 2),
         "entropy_3": entropy(texts, 3),
         "refuse_to_answer": 100 * is_refused.mean(),
