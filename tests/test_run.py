@@ -208,7 +208,7 @@ def test_the_front_page_has_each_paper_and_each_model(tmp_path):
     headline(tmp_path, "empathy_gap", "cannot be told")
     table = book.front(tmp_path).set_index("paper")
     of_study = table.loc["Hou et al., 2025"]
-    assert of_study["printed"] == "0.13 to 2.11 standard deviations"
+    assert of_study["printed"] == "0.13 to 2.11 standard deviations of mean ratings"
     assert of_study["a-model"] == "cannot be told: 0.50 [-0.25, 1.25]"
     assert of_study["SmolLM2-135M"] == of_study["a-model"]
     assert (table["a-model"] == "not run").sum() == 3
