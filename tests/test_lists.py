@@ -50,6 +50,9 @@ def test_released_list_needs_its_first_word():
     assert ratings(reply, WORDS, "released") == ";;;;"
     # The greedy pattern of the released code takes the last number of "4/5".
     assert ratings("- Friendly: 2\n" + reply, WORDS, "released") == "2;3;4;;5"
+    # A behaviour is the word before the group.
+    behaviours = "-Help nurses: 4\n-Fight with nurses: 2"
+    assert ratings(behaviours, ["Help", "Fight"], "released") == "4;2"
 
 
 @pytest.mark.parametrize(
