@@ -70,7 +70,7 @@ def test_a_notebook_is_committed_without_outputs_and_is_short(name):
     assert tags <= {"setup", "parameters", "figure", "solution"}
 
 
-@pytest.mark.parametrize("file", run.PROFILES.iterdir())
+@pytest.mark.parametrize("file", list(run.PROFILES.iterdir()))
 def test_every_parameter_of_a_profile_exists(file):
     """A profile changes what notebooks have."""
     for name, values in yaml.safe_load(file.read_text("utf8")).items():
