@@ -32,6 +32,9 @@ def test_a_hand_example_of_two_phrasings_and_two_groups():
     assert effect.p == pytest.approx(2 * stats.t.sf(t, 2))
     assert (effect.df, effect.n) == (2, 2)
     assert effect.effect_size == pytest.approx(2 / np.sqrt(5))
+    # With four phrasings a group, three items have fewer degrees of freedom.
+    twice = {name: rows * 2 for name, rows in groups.items()}
+    assert over_levels(twice)["a"].df == 2
 
 
 def test_one_phrasing_a_group_says_nothing_about_phrasings_like_these():

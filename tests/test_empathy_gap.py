@@ -15,7 +15,7 @@ from ingroup import published
 from ingroup.empathy_gap import answers, gap, stimuli
 from ingroup.inference import jobs as shared
 from ingroup.paths import NOTEBOOKS
-from ingroup.stats.intervals import mean_over_items
+from ingroup.stats.intervals import holm, mean_over_items
 from ingroup.tables import InputError
 
 NOTEBOOK = "10_empathy_gap"
@@ -449,6 +449,8 @@ def test_steps_by_hand_are_those_of_the_table(notebook):
     row = ran.table02.loc[ran.block]
     assert ran.within - ran.between == pytest.approx(row.delta)
     assert ran.test.pvalue == row.p
+    of_categories = ran.table02.loc[ran.block[:-1]]
+    assert of_categories.p_holm.tolist() == pytest.approx(holm(of_categories.p).tolist())
 
 
 def test_headline(notebook):

@@ -88,6 +88,8 @@ def test_a_text_that_is_one_loop_is_cut():
     assert read("20\n20\n20") == "20"
     assert without_loop("Yes!\n" + "No way out here.\n" * 3 + "No w") == "Yes!"
     assert without_loop("1000000") == "1000000"
+    assert without_loop("a" * 20) == ""
+    assert without_loop("a" * 19) == "a" * 19
 
 
 def test_endings_are_never_merged():

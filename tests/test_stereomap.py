@@ -373,10 +373,10 @@ def test_correlations_are_spearmans():
 
 
 def test_extremes_keep_the_order_of_the_prompts():
-    values = {("a", "Rich"): 2.0, ("b", "Rich"): 5.0, ("c", "Rich"): 2.0, ("d", "Rich"): 3.0}
+    values = {("z", "Rich"): 2.0, ("b", "Rich"): 5.0, ("c", "Rich"): 2.0, ("d", "Rich"): 3.0}
     table = maps.extremes(ratings_of(values), "Rich", n=2).set_index(["end", "rank"])
     assert table.group["highest"].tolist() == ["b", "d"]
-    assert table.group["lowest"].tolist() == ["a", "c"]
+    assert table.group["lowest"].tolist() == ["z", "c"]
 
 
 def replies_of(statuses: list[tuple[str, str, str]]) -> pd.DataFrame:
