@@ -10,15 +10,9 @@ import pandas as pd
 
 from ingroup.inference.models import label
 from ingroup.paths import LIB, PUBLISHED, ROOT
+from ingroup.published import VERDICTS
 from ingroup.tables import InputError, read_table
 
-VERDICTS = [
-    "same direction",
-    "opposite",
-    "no difference",
-    "cannot be told",
-    "depends on the reading",
-]
 ABOUT = ["notebook", "paper", "claim", "number", "printed"]  # the columns before the models
 SENTENCE = (
     "None of these models is in the papers. Here is what three small ones do, for these prompts."

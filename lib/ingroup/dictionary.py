@@ -203,11 +203,10 @@ def find(
         hits = (pair for pair in tried if pair[0])
         found[keyword] = next(hits, (None, None))
 
-    pairs = table.keyword.map(found)
-    words = pairs.str[0]
-    steps = pairs.str[1]
-    table["word"] = words.astype("str")
-    table["step"] = pd.Categorical(steps, STEPS)
+    pairs = [found[keyword] for keyword in table.keyword]
+    of_keywords = pd.DataFrame(pairs, table.index, ["word", "step"])
+    table["word"] = of_keywords.word.astype("str")
+    table["step"] = pd.Categorical(of_keywords.step, STEPS)
     return table
 
 

@@ -50,7 +50,9 @@ class Rules:
     sections : dict
         What the file says.
     pattern : callable
-        Compiles a rule, by its name or as it is written. Names in capitals add to the parts.
+        Compiles the rule of a name. Names in capitals add to the parts.
+    written : callable
+        Compiles a rule as it is written.
     """
 
     def __init__(self, file: Path):
@@ -59,11 +61,16 @@ class Rules:
         for name, content in self.sections.items():
             self.rules |= content if isinstance(content, dict) else {name: content}
         self.pattern = cache(self._pattern)
+        self.written = cache(self._written)
 
     def _pattern(self, name, **parts):
+        """Compile the rule of a name."""
+        rule = _alternatives(self.rules[name])
+        return self._written(rule, **parts)
+
+    def _written(self, rule, **parts):
         """Compile a rule, with its parts and the parts of these in place."""
         rules = self.rules | parts
-        rule = _alternatives(rules.get(name, name))
         part = r"\{([A-Z_]+)\}"
         while re.search(part, rule):
             rule = re.sub(part, lambda found: _alternatives(rules[found[1]]), rule)
@@ -72,7 +79,7 @@ class Rules:
     def rewrite(self, text: str, section: str) -> str:
         """Put something else in place of each pattern of a section, in order."""
         for old, new in self.sections[section]:
-            text = self.pattern(old).sub(new, text)
+            text = self.written(old).sub(new, text)
         return text
 
 

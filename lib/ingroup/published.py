@@ -4,6 +4,13 @@ import pandas as pd
 
 from ingroup.paths import PUBLISHED
 
+VERDICTS = [
+    "same direction",
+    "opposite",
+    "no difference",
+    "cannot be told",
+    "depends on the reading",
+]
 FLOAT_ERROR = 1e-9  # of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1
 
 
@@ -90,5 +97,5 @@ def combined_verdict(of_readings: pd.Series) -> str:
     different = set(of_readings.dropna())
     if len(different) == 1:
         return different.pop()
-    has_direction = not different.isdisjoint(["same direction", "opposite"])
+    has_direction = not different.isdisjoint(VERDICTS[:2])
     return "depends on the reading" if has_direction else "cannot be told"

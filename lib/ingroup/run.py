@@ -54,15 +54,15 @@ def defaults(notebook: str) -> dict:
 def of_engines() -> dict:
     """Read the usual values of the engines' parameters, without a YAML library."""
     lines = re.findall(r"^(\w+): (\S+)", ENGINES.read_text("utf8"), re.MULTILINE)
-    return {name: parsed(text, text) for name, text in lines}
+    return {name: parsed(text) for name, text in lines}
 
 
-def parsed(text: str, otherwise: Any = None) -> Any:
-    """Parse a number, a text in quotation marks, true or false."""
+def parsed(text: str) -> Any:
+    """Parse a number, a text in quotation marks, true or false; else the text."""
     try:
         return json.loads(text)
     except ValueError:
-        return otherwise
+        return text
 
 
 def converted(name: str, text: str, usual: Any) -> Any:
@@ -162,19 +162,18 @@ def folder(line: str, flags: str, *goals: str) -> None:
     noted = note(line, goals)
     run = noted["run"]
     path = "build" if run == "default" else f"build/runs/{run}"
-    print(path)
-    # A dry run (-n) changes nothing, as do these goals.
-    if "n" in flags or {"plan", "figures"}.intersection(goals):
-        return
-
     file = ROOT / path / "parameters.json"
     known = file.read_text("utf8") if file.exists() else ""
-    is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
     text = json.dumps(noted, indent=1)
-    # make runs the notebooks again if this file is newer.
-    if text != known and not is_named_again:
+    is_named_again = known and "RUN" in assignments(line) and not noted["typed"]
+    is_noted = text == known or is_named_again
+    has_number = any(map(str.isdigit, goals))
+    runs_notebooks = "all" in goals or (has_number and "plan" not in goals)
+    # make runs the notebooks again if this file is newer, which a dry run (-n) leaves alone.
+    if runs_notebooks and not is_noted and "n" not in flags:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf8")
+    print(path)
 
 
 def parameters(notebook: str, noted: dict) -> dict:

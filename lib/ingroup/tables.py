@@ -69,7 +69,8 @@ def read_table(file: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
             file, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig"
         )
     except (OSError, ValueError) as error:
-        hint = "make data fetches it" if RAW in file.parents else error
+        is_to_fetch = RAW in file.parents and not file.exists()
+        hint = "make data fetches it" if is_to_fetch else error
         raise InputError(f"{file} cannot be read: {hint}") from error
 
     for column in columns:

@@ -66,9 +66,12 @@ def find(text: str) -> pd.Series | None:
 
 
 def label(name: str) -> str:
-    """Return the name of a model for readers, without the folder or the organisation it is in."""
+    """Return the name of a model for readers, of a folder its last part."""
     known = find(name)
-    return Path(name).name if known is None else known.label
+    if known is not None:
+        return known.label
+    path = Path(name)
+    return path.name if path.is_absolute() else name
 
 
 def model(entry: str, parameters: dict[str, Any]) -> Model:

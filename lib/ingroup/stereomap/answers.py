@@ -217,7 +217,7 @@ def _read(trial, words, n_keywords, rule):
 
 def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     """Read the `replies` to several jobs; no row without a job in free text."""
-    tables = [pd.DataFrame(columns=[*TRIAL, "text", "status"])]
+    tables = [pd.DataFrame(columns=[*TRIAL, "text", "finish_reason", "n_keywords", "status"])]
     for job in planned:
         if not job.sampling.choices:
             table = replies(job, rule)

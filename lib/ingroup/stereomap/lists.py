@@ -108,7 +108,7 @@ def _released(text, words):
 
 def _first_line(pattern, lines):
     """Find the first line that a pattern fits, else the end."""
-    rule = _rule(f"(?-i:{pattern})")
+    rule = RULES.written(f"(?-i:{pattern})")
     for place, line in enumerate(lines):
         if rule.search(line):
             return place
@@ -117,7 +117,7 @@ def _first_line(pattern, lines):
 
 def _first_matches(name, lines):
     """Match the first pattern that fits, in each line that one fits."""
-    patterns = [_rule(f"(?-i:{pattern})") for pattern in RULES.sections[name]]
+    patterns = [RULES.written(f"(?-i:{pattern})") for pattern in RULES.sections[name]]
     matches = []
     for line in lines:
         fitting = [pattern.search(line) for pattern in patterns]
