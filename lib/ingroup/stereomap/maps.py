@@ -62,7 +62,7 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     keys = [*ROUND, "group", "family", "dimension"]
     dimensions = rated.groupby(keys, sort=False).rating.mean()
     axes = dimensions.groupby(keys[:-1], sort=False).mean()
-    axes = axes.unstack("family", sort=False)[AXES]
+    axes = axes.unstack("family", sort=False).reindex(columns=AXES)
     wide = dimensions.droplevel("family").unstack("dimension", sort=False)
     order = words.dimension.unique()
     in_order = wide.reindex(columns=order)
