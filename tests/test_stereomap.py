@@ -226,6 +226,9 @@ def test_scores_are_means_of_words_and_of_dimensions():
     lacking = table.assign(rating=table.rating.where(table.item != "Skilled"))
     assert maps.scores(lacking, "EXTENDED")[AXES].isna().all(axis=None)
 
+    # Nor has a model that wrote nothing.
+    assert maps.scores(table.iloc[:0], "EXTENDED")[AXES].empty
+
 
 def test_positions_average_the_rounds_that_have_a_score():
     words = stimuli.words("ORIGINAL").word

@@ -95,19 +95,24 @@ def like_these(ratings: pd.DataFrame) -> pd.DataFrame:
         The fields of `Effect` by `CELL`. The variance of phrasings is pooled over the groups of a
         category. "a person" is the one control.
     """
-    levels = ["group", "phrasing"]
-    rows = {}
+    tables = {}
     for family, of_family in ratings.groupby(FAMILY, sort=False):
-        cells = of_family.pivot_table("rating", levels, "scenario", sort=False)
-        control = cells.loc[stimuli.CONTROL].squeeze()
-        differences = cells.drop(stimuli.CONTROL) - control
-        by_group = differences.groupby("group", sort=False)
-        groups = dict(list(by_group))
-        for group, effect in over_levels(groups).items():
-            rows[*family, group] = effect
+        tables[family] = _like_these(of_family)
+    return pd.concat(tables, names=CELL)
 
-    index = pd.MultiIndex.from_tuples(rows, names=CELL)
-    return pd.DataFrame(rows.values(), index, columns=Effect._fields)
+
+def _like_these(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Test the groups of one family: one row for each group."""
+    # One row for each phrasing, one column for each scenario, means over wordings.
+    phrasings = ratings.pivot_table("rating", ["group", "phrasing"], "scenario", sort=False)
+    control = phrasings.loc[stimuli.CONTROL].squeeze()
+    differences = phrasings.drop(stimuli.CONTROL) - control
+
+    groups = {}
+    for group, of_group in differences.groupby("group", sort=False):
+        groups[group] = of_group
+    effects = over_levels(groups)
+    return pd.DataFrame.from_dict(effects, "index", columns=Effect._fields)
 
 
 def group_labels() -> pd.Series:

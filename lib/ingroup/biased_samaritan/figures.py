@@ -64,6 +64,7 @@ def intervals(table: pd.DataFrame, hue: str) -> sns.FacetGrid:
         markersize=3,
         linewidth=1,
         dodge=0.4 if has_several else False,
+        legend=has_several,
         height=height,
         aspect=width / height,
     )
