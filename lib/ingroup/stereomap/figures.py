@@ -50,7 +50,8 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
     ours = ours.rename(columns={"model": "source"})
 
     printed_names = theirs.group.str.casefold()
-    is_printed = ours.group.str.casefold().isin(printed_names)
+    names = ours.group.str.casefold()
+    is_printed = names.isin(printed_names)
     ours = ours[is_printed]
     ours = ours.sort_values("cluster", kind="stable")
     # A single group has no test.
@@ -113,7 +114,8 @@ def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([theirs, here])
     mean = both["mean"].map(" {:.2f}".format)
     variance = both.variance.map(" ({:.2f})".format, na_action="ignore")
-    both["text"] = both.group + mean + variance.fillna("")
+    variance = variance.fillna("")
+    both["text"] = both.group + mean + variance
     return _wide(both, ["item", "end", "rank"], ["model"])
 
 
@@ -123,11 +125,13 @@ def sensitivity_table() -> pd.DataFrame:
     table13 = table13.melt(["model", "dimension"], var_name="measure")
     table13["metric"] = table13.dimension.str.lower() + "_" + table13.measure
     # Table 14 repeats the numbers of GPT-3.5.
-    others = table13[table13.model != "GPT-3.5"].assign(ablation=PAPER)
+    others = table13[table13.model != "GPT-3.5"]
+    others = others.assign(ablation=PAPER)
 
     table14 = published.load("stereomap", 14)
     table14 = table14.rename(columns={"prompt_type": "ablation"})
-    both = pd.concat([others, table14.assign(model="GPT-3.5")])
+    table14 = table14.assign(model="GPT-3.5")
+    both = pd.concat([others, table14])
     cells = both.set_index(["model", "ablation", "metric"]).value
     return cells.unstack("metric", sort=False)
 
@@ -166,17 +170,11 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
     -----
     Where both axes are printed alike (1.78 = 1.78), the released code gave competence the warmth.
     """
-    groups = printed_groups(version).dropna()
-    by_cluster = groups.groupby(["source", "cluster"], sort=False)
-    printed = by_cluster[["group", *AXES]].first()
-    n_others = by_cluster.size() - 1
-    printed["group"] += " +" + n_others.astype(str)
-    printed = printed.reset_index()
-    printed = printed.rename(columns={"source": "model"})
+    printed = _centroids(version)
     printed["colour"] = "black"
-
     number = here.cluster.astype(int)
-    ours = here.assign(colour="C" + number.astype(str))
+    colours = "C" + number.astype(str)
+    ours = here.assign(colour=colours)
     both = pd.concat([printed, ours])
     # A difference in the last digits moves no name.
     both[AXES] = both[AXES].round(4)
@@ -193,18 +191,31 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
         aspect=width / height,
     )
     by_model = both.groupby("model", sort=False)
-    for (model, points), ax in zip(by_model, grid.axes, strict=True):
-        _map(ax, points, model)
+    for model, points in by_model:
+        _map(grid.axes_dict[model], points, model)
     grid.set_axis_labels(*AXES).tight_layout()
 
     # Names need the final size of the panels. Each printed cluster has its name.
-    names = [*printed.group, *(named or here.group)]
-    for (_, points), ax in zip(by_model, grid.axes, strict=True):
+    chosen = {*printed.group, *(named or here.group)}
+    for model, points in by_model:
         axes = points.set_index("group")[AXES]
-        outermost = [*axes.idxmin(), *axes.idxmax()]
-        is_named = axes.index.isin([*names, *outermost])
-        write_names(ax, axes[is_named])
+        lowest = axes.idxmin()
+        highest = axes.idxmax()
+        names = chosen.union(lowest, highest)
+        is_named = axes.index.isin(names)
+        write_names(grid.axes_dict[model], axes[is_named])
     return grid.figure
+
+
+def _centroids(version):
+    """List the printed clusters by a group, and how many others it has."""
+    groups = printed_groups(version).dropna()
+    by_cluster = groups.groupby(["source", "cluster"], sort=False)
+    printed = by_cluster[["group", *AXES]].first()
+    n_others = by_cluster.size() - 1
+    printed["group"] += " +" + n_others.astype(str)
+    printed = printed.reset_index()
+    return printed.rename(columns={"source": "model"})
 
 
 def _map(ax, points, model):
@@ -214,12 +225,14 @@ def _map(ax, points, model):
     lowest = points[AXES].min()
     highest = points[AXES].max()
     spread = max(highest - lowest)
-    is_printed = (points.colour == "black").all()
-    what = "printed centroids" if is_printed else f"spread over {spread:.2f} of 4 points"
+    what = f"spread over {spread:.2f} of 4 points"
+    if "black" in set(points.colour):
+        what = "printed centroids"
     ax.set_title(f"{model}\n{what}", fontsize=6.5)
 
     span = max(LEAST_SPAN, 1.2 * spread)
-    left, bottom = (lowest + highest - span) / 2
+    middle = (lowest + highest) / 2
+    left, bottom = middle - span / 2
     ax.set(xlim=(left, left + span), ylim=(bottom, bottom + span))
     ax.tick_params(labelsize=6)
 
