@@ -139,7 +139,7 @@ def test_what_a_model_was_not_asked_on_purpose_is_left_out_in_every_run(
         partly = job(words, "recorded")
         capsys.readouterr()
         ask([partly], parameters(RUN="lab"))
-        sentence = f"Small: {n_left} prompts are not recorded and are left out; small@transformers"
+        sentence = f"Small: {n_left} prompts are not recorded and are left out. To ask the model"
         assert sentence in capsys.readouterr().err
         assert answers(partly).finish_reason.tolist() == ["stop"] + ["missing"] * n_left
         assert plan([partly], parameters()).left.tolist() == [0]
@@ -177,7 +177,7 @@ def test_prompts_without_weights_are_left_out_with_a_sentence(folders, capsys):
     whole = job(WORDS, "recorded")
     ask([whole], parameters())
     assert (
-        "2 prompts are not recorded and are left out; `make model` fetches"
+        "2 prompts are not recorded and are left out. To ask them, type `make model` first.\n"
         in capsys.readouterr().err
     )
     assert answers(whole).finish_reason.tolist() == ["stop", "stop", "missing", "missing"]

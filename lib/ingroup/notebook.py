@@ -59,12 +59,12 @@ class Output:
 def replies_behind(job: Job, trials: list[int]) -> HTML:
     """Show the prompts and the replies of some trials, escaped, for replies are hostile text."""
     trials = [trial for trial in trials if trial < len(job.design)]
-    table = answers(job, ["text", "reasoning", "error"]).iloc[trials]
+    table = answers(job, ["text", "reasoning", "error"]).iloc[trials].replace("", None)
     for trial in trials:
         turns = [turn["content"] for turn in job.design[trial].chat]
         table.loc[trial, "prompt"] = "\n\n".join(turns)
 
     # Lines stay lines, and a reply that repeats one digit does not widen the page.
     wrapped = {"text-align": "left", "white-space": "pre-wrap", "overflow-wrap": "anywhere"}
-    style = table.style.format(escape="html", na_rep="").set_properties(**wrapped)
-    return HTML(style.hide().to_html())
+    style = table.dropna(axis="columns", how="all").style.format(escape="html", na_rep="")
+    return HTML(style.set_properties(**wrapped).hide().to_html())

@@ -220,6 +220,37 @@ def _spread(block):
     return pd.Series(summary)
 
 
+def layout(printed: pd.DataFrame, here: pd.DataFrame, number: str, template: str) -> pd.DataFrame:
+    """Lay out printed numbers above ours, as in the paper.
+
+    Parameters
+    ----------
+    printed : DataFrame
+        Printed tables, with the columns `BLOCK`. Rows without `number` are of other tables.
+    here : DataFrame
+        The same numbers, computed; its index is `BLOCK`.
+    number : str
+        A column that both have.
+    template : str
+        The text of a block, with columns in braces, e.g. ``{mean:.2f}±{std:.2f}``.
+
+    Returns
+    -------
+    DataFrame of str
+        A row for each model, reading and category, a column for each setting. "flat" where the
+        number is NaN, "" where a block was not asked.
+    """
+    theirs = printed.dropna(subset=number)
+    ours = here.reset_index()
+    both = pd.concat([theirs, ours])
+    rows = both.to_dict("records")
+    both["text"] = [template.format(**row) for row in rows]
+    is_flat = both[number].isna()
+    both.loc[is_flat, "text"] = "flat"
+    by_block = both.set_index(BLOCK).text
+    return by_block.unstack("setting", "", sort=False)
+
+
 def gaps(ratings: pd.DataFrame, n_resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
     """Compute and test the empathy gap of each block (Table 2).
 

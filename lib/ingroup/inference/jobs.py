@@ -313,7 +313,7 @@ def ask(jobs: Sequence[Job], parameters: Parameters) -> None:
 
     for (label, remedy), n_prompts in left_out.items():
         sentence = f"{label}: {n_prompts:,} prompts are not recorded and are left out"
-        print(f"{sentence}; {remedy}", file=sys.stderr)
+        print(f"{sentence}. {remedy}.", file=sys.stderr)
 
 
 def n_left(job: Job, known: set[int]) -> int:
@@ -355,8 +355,8 @@ def _remedy(job: Job) -> str:
     if job.model.engine != "recorded":
         return ""
     if job.is_left_out:
-        return f"{name}@transformers asks for all that other models answer"
-    return "" if weights.available(name) else "`make model` fetches the weights"
+        return f"To ask the model itself for all prompts, write {name}@transformers in MODELS"
+    return "" if weights.available(name) else "To ask them, type `make model` first"
 
 
 def _live(job: Job, left: int) -> Job:
