@@ -11,6 +11,9 @@ from ingroup.inference.models import label
 from ingroup.paths import FIGURES, run_folder
 from ingroup.style import save_figure
 
+# A dollar in a reply is no formula.
+pd.set_option("display.html.use_mathjax", False, "styler.html.mathjax", False)
+
 
 class Output:
     """The folders into which a notebook writes; figures of the default run are in git.
@@ -59,12 +62,14 @@ class Output:
 def replies_behind(job: Job, trials: list[int]) -> HTML:
     """Show the prompts and the replies of some trials, escaped, for replies are hostile text."""
     trials = [trial for trial in trials if trial < len(job.design)]
-    table = answers(job, ["text", "reasoning", "error"]).iloc[trials].replace("", None)
+    table = answers(job, ["text", "reasoning", "error"])
+    table = table.iloc[trials].replace("", None)
     for trial in trials:
         turns = [turn["content"] for turn in job.design[trial].chat]
         table.loc[trial, "prompt"] = "\n\n".join(turns)
 
     # Lines stay lines, and a reply that repeats one digit does not widen the page.
     wrapped = {"text-align": "left", "white-space": "pre-wrap", "overflow-wrap": "anywhere"}
-    style = table.dropna(axis="columns", how="all").style.format(escape="html", na_rep="")
-    return HTML(style.set_properties(**wrapped).hide().to_html())
+    shown = table.dropna(axis="columns", how="all")
+    style = shown.style.format(escape="html", na_rep="").set_properties(**wrapped)
+    return HTML(style.hide().to_html())

@@ -163,6 +163,7 @@ def folder(line: str, flags: str, *goals: str) -> None:
     run = noted["run"]
     path = "build" if run == "default" else f"build/runs/{run}"
     file = ROOT / path / "parameters.json"
+
     known = file.read_text("utf8") if file.exists() else ""
     text = json.dumps(noted, indent=1)
     is_named_again = known and "RUN" in assignments(line) and not noted["typed"]

@@ -74,7 +74,7 @@ def cube(block: pd.DataFrame, column: str = "rating") -> np.ndarray:
 
 def matrix(cells: pd.DataFrame, column: str = "z") -> np.ndarray:
     """Turn a column of the cells of one block into a matrix, whose rows are perceivers."""
-    return cube(cells, column)[:, :, 0]
+    return cube(cells, column).squeeze(axis=2)
 
 
 def is_flat(means: np.ndarray) -> bool:
