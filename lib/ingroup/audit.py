@@ -142,7 +142,7 @@ def denominators(t: dict[int, pd.DataFrame]) -> pd.Series:
 def by_pair(table: pd.DataFrame) -> pd.Series:
     """Index the accuracies of GIEBench's Tables 3 and 7 by pairs, whatever a pair's order."""
     sides = table[["identity_i", "identity_j"]]
-    pairs = sides.agg(frozenset, axis=1)
+    pairs = sides.agg(sorted, axis=1).str.join(" and ")
     keys = [pairs.to_numpy(), "condition"]
     return table.set_index(keys).accuracy_pct
 
