@@ -68,6 +68,21 @@ def test_no_two_runs_share_a_folder():
     assert len(names) == len(values)
 
 
+def test_only_what_runs_notebooks_is_noted(tmp_path, monkeypatch, capsys):
+    """Neither a plan nor another target changes the parameters of a run, and no dry run does."""
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    noted = tmp_path / "build/runs/m/parameters.json"
+    for flags, goal in [("-", "lint"), ("-", "figures"), ("n", "10")]:
+        run.folder("N_EVENTS=3 RUN=m", flags, goal)
+    run.folder("N_EVENTS=3 RUN=m", "-", "plan", "10")
+    assert not noted.exists()
+
+    run.folder("N_EVENTS=3 RUN=m", "-", "10")
+    run.folder("RUN=m", "-", "60", "10")
+    assert json.loads(noted.read_text())["typed"] == {"N_EVENTS": "3"}
+    assert set(capsys.readouterr().out.split()) == {"build/runs/m"}
+
+
 def test_engines_have_parameters_in_every_notebook():
     """They take the types of the values in engines.yaml."""
     noted = run.note("GPUS=2 BATCH=true ENGINE=vllm", ["10"])

@@ -1,8 +1,8 @@
 r"""Read a rating from a reply, or name the reason why there is none.
 
 A number is a rating only where the reply claims it; in doubt there is no value. The rules stand in
-parsing_rules.yaml: markup and mentions of the scale, which are taken off, then the patterns that
-make a number a claim, the strongest first, and those by which a claim does not count.
+parsing_rules.yaml. Markup and mentions of the scale are taken off first. Then come the patterns
+that make a number a claim, the strongest first, and those by which a claim does not count.
 """
 
 import html

@@ -181,9 +181,9 @@ def load(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
         One row per trial: ``model``, ``prompt``, ``reading`` ("greedy" if scored, or "free"),
         `TRIAL`, ``letter`` ("" without a verdict), ``status`` ("ok", or why there is none) and
         ``text``. ``right`` is 1 or 0; a reply without a verdict is 0, as in the paper, but a
-        failed or missing answer is NaN. For scored answers, ``p_right`` is the probability of the
-        right letter among the four, and ``option_mass`` the probability that the unconstrained
-        model begins its reply as a verdict begins; else they are NaN.
+        failed or missing answer is NaN. ``p_right`` is the probability of the right letter
+        among the four. ``option_mass`` is the probability that the unconstrained model begins its
+        reply as a verdict begins. Both are NaN for free text.
     """
     table = pd.concat([_read(job, parsing) for job in jobs], ignore_index=True)
     is_right = table.letter == table.correct

@@ -75,8 +75,8 @@ def over_levels(groups: Mapping[str, ArrayLike]) -> dict[str, Effect]:
     Returns
     -------
     dict of str to Effect
-        The mean of each group. Only its estimate is known (the rest is NaN) where the category has
-        fewer than 2 degrees of freedom for phrasings, or the group fewer than 2 items.
+        The mean of each group. All but its estimate is NaN where the category has fewer than 2
+        degrees of freedom for phrasings, or the group fewer than 2 items.
 
     Notes
     -----
