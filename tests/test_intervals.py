@@ -59,3 +59,17 @@ def test_interval_over_events_holds_a_known_gap():
         low, high = interval_over_events(true[..., None] + of_events, same, 500, rng)
         hits += low <= delta <= high
     assert hits / runs >= 0.88
+
+
+def test_interval_over_few_events_is_as_wide_as_students():
+    """The gap alone varies over events, so the interval is that of a mean."""
+    n_events = 8
+    same = np.eye(4, dtype=bool)
+    of_events = stats.norm.ppf((np.arange(n_events) + 0.5) / n_events) / 100
+    ratings = np.random.default_rng(0).normal(size=(5, 5, 1)) + np.zeros(n_events)
+    ratings[1:, 1:][same] += of_events
+    low, high = interval_over_events(ratings, same, 100_000, 1)
+
+    sd = ratings.mean(axis=2).std()
+    width = np.ptp(stats.t.interval(0.95, n_events - 1, scale=stats.sem(of_events)))
+    assert high - low == pytest.approx(width / sd, rel=0.04)
