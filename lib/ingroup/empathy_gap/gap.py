@@ -181,6 +181,7 @@ def _cells(block):
         # "A person" has no in-group.
         padded = np.pad(of_test, (1, 0), constant_values=np.nan)
         table[name] = padded.ravel()
+    # Cells without a test (NaN) are shown.
     corrected = table.p * len(table)
     table["is_shown"] = ~(corrected >= ALPHA)
     return table
@@ -304,6 +305,7 @@ def _gap(block, n_resamples, seed, is_released=False):
     means = values.mean(axis=2)
     if is_released:
         means = rounded(means, 2)
+    # The last n are named identities; "a person" may stand before them.
     if is_flat(means[-n:, -n:]):
         return pd.Series(row, GAP)
 
