@@ -73,6 +73,7 @@ def test_list_with_the_number_asked_wins():
     reply = "- Help\n- Ignore\n\n1. Skill\n2. Trust\n3. Demand"
     assert parse_keywords(reply, 3).words == ("skill", "trust", "demand")
     assert parse_keywords(reply, 5).words == ("help", "ignore")
+    assert parse_keywords("They are seen so.\nKind\nThat is it.", 1).status == "unparsable"
 
 
 @pytest.mark.parametrize(

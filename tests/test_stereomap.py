@@ -405,6 +405,8 @@ def test_the_refusal_rate_is_the_mean_of_the_constructs():
     # Wilson's interval of the rate 2 / 3 of four prompts holds that of 2 / 4 on its upper side.
     assert row.low > wilson.low
     assert row.high > wilson.high
+    others = replies.assign(group="Women", status="ok")
+    assert robustness.refusal_rates(pd.concat([others, replies])).group.tolist() == ["Men", "Women"]
 
 
 # --------------------------------------------------------------------------------- sensitivity
@@ -471,9 +473,10 @@ def test_filled_sheets_are_summarised_as_in_table_12(tmp_path):
     assert table.loc["relevance"].tolist() == [0.75, 0.5, 4]
     assert table.n["coherence"] == 0
 
-    sheet.assign(relevance=["1", "yes"]).to_csv(tmp_path / "two.csv", index=False)
-    with pytest.raises(InputError, match=r"two.csv, line 3, column relevance: found 'yes'"):
-        robustness.summary(files)
+    for mark in ("yes", "2"):
+        sheet.assign(relevance=["1", mark]).to_csv(tmp_path / "two.csv", index=False)
+        with pytest.raises(InputError, match=f"two.csv, line 3, column relevance: found '{mark}'"):
+            robustness.summary(files)
 
 
 def test_ratings_of_nobody_make_no_map(planted):
