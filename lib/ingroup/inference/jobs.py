@@ -382,7 +382,7 @@ def plan(jobs: Iterable[Job], parameters: Parameters) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each job: ``prompts``, and how many are ``left``. These have ``prompt_tokens``
+        One row for each job: ``prompts``, and how many are ``left`` to ask. These have ``prompt_tokens``
         (four characters each), at most ``reply_tokens``, and the highest ``price``, in the currency
         of PRICE_IN and PRICE_OUT if one is given.
     """
@@ -398,7 +398,7 @@ def plan(jobs: Iterable[Job], parameters: Parameters) -> pd.DataFrame:
             lengths.append(sum(turns))
 
         left = n_left(job, set(job.recorded().trial))
-        if left and job.is_left_out:
+        if left and _remedy(job):
             left = 0
         prompt_tokens = left * np.mean(lengths) / CHARACTERS_PER_TOKEN
         reply_tokens = left * (1 if job.sampling.choices else job.sampling.max_tokens)
