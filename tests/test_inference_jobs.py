@@ -223,8 +223,10 @@ def test_a_limit_needs_prices():
         Parameters.of({"MODELS": [SMALL], "COST_LIMIT": 1})
 
 
-def test_the_plan_counts_what_is_left(folders):
+def test_the_plan_counts_what_is_left(folders, monkeypatch):
     record(folders, WORDS[:2])
+    assert plan([job(WORDS, "recorded")], parameters()).left.item() == 0  # there are no weights
+    monkeypatch.setattr(weights, "available", lambda name: Path(SMALL))
     free = replace(job(WORDS, sampling=Sampling(max_tokens=10)), part="free")
     planned = plan([job(WORDS, "recorded"), free], parameters(PRICE_IN=2.0, PRICE_OUT=10.0))
     assert planned.prompts.tolist() == [4, 4]
