@@ -382,9 +382,9 @@ def plan(jobs: Iterable[Job], parameters: Parameters) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each job: ``prompts``, and how many are ``left`` to ask. These have ``prompt_tokens``
-        (four characters each), at most ``reply_tokens``, and the highest ``price``, in the currency
-        of PRICE_IN and PRICE_OUT if one is given.
+        One row for each job: ``prompts``, and how many a run would ask (``left``). These have
+        ``prompt_tokens`` (four characters each), at most ``reply_tokens``, and the highest
+        ``price``, in the currency of PRICE_IN and PRICE_OUT if one is given.
     """
     budget = Budget(price_in=parameters.PRICE_IN, price_out=parameters.PRICE_OUT)
     rng = np.random.default_rng(0)
