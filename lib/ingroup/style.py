@@ -33,6 +33,7 @@ def write_names(ax: Axes, places: pd.DataFrame) -> None:
     # Lines to the names would widen the panel.
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     x, y = ax.collections[0].get_offsets().T
+
     in_order = places.sort_index()
     textalloc.allocate(
         ax,
