@@ -4,9 +4,9 @@ import pandas as pd
 
 from ingroup.paths import PUBLISHED
 
+DIRECTIONS = ["same direction", "opposite"]
 VERDICTS = [
-    "same direction",
-    "opposite",
+    *DIRECTIONS,
     "no difference",
     "cannot be told",
     "depends on the reading",
@@ -97,5 +97,5 @@ def combined_verdict(of_readings: pd.Series) -> str:
     different = set(of_readings.dropna())
     if len(different) == 1:
         return different.pop()
-    has_direction = not different.isdisjoint(VERDICTS[:2])
+    has_direction = not different.isdisjoint(DIRECTIONS)
     return "depends on the reading" if has_direction else "cannot be told"

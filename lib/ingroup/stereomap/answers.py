@@ -141,10 +141,10 @@ def written(parameters: Parameters) -> list[Job]:
     text is recorded is left out.
     """
     planned: list[Job] = []
-    for model in parameters.models:
+    scored = [model for model in parameters.models if model.reading != "free"]
+    for model in scored:
         texts = _jobs(parameters, model, is_scored=False)
-        can_ask = model.engine != "recorded" or any(len(job.recorded()) for job in texts)
-        if model.reading != "free" and can_ask:
+        if model.engine != "recorded" or any(len(job.recorded()) for job in texts):
             planned += texts
     return planned
 
