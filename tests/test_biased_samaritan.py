@@ -13,6 +13,7 @@ from scipy import stats
 
 from ingroup import published
 from ingroup.biased_samaritan import answers, bias, stimuli
+from ingroup.inference import jobs as shared
 from ingroup.inference.answers import Sampling
 from ingroup.inference.jobs import Job
 from ingroup.inference.models import Model
@@ -170,7 +171,7 @@ def scored_job(monkeypatch):
         "probabilities": pd.Series([certain, undecided, []] + [[]] * n_missing, dtype=lists),
         "option_mass": pd.Series([[0.5], [0.25], []] + [[]] * n_missing, dtype=lists),
     }
-    monkeypatch.setattr(answers, "answers", lambda job, names: pd.DataFrame(columns))
+    monkeypatch.setattr(shared, "answers", lambda job, names: pd.DataFrame(columns))
     return job
 
 

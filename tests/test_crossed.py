@@ -6,9 +6,17 @@ import pytest
 from scipy import stats
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from ingroup.stats.crossed import over_levels, own_group, variance_components
+from ingroup.stats.crossed import (
+    group_means,
+    kinds_of_pair,
+    over_levels,
+    own_group,
+    variance_components,
+)
 from ingroup.stats.intervals import mean_over_items
 
+GROUP_OF_NAME = np.repeat(range(4), [5, 4, 3, 6])
+SAME = GROUP_OF_NAME[:, None] == GROUP_OF_NAME
 PHRASINGS = {"white": 3, "black": 2, "asian": 2, "native": 2, "pacific": 2}
 
 
@@ -147,3 +155,23 @@ def test_what_cannot_be_told_is_not_a_number():
     flat = own_group(np.ones((4, 4)))
     assert flat.estimate == pytest.approx(0)
     assert np.isnan(flat.p)
+
+
+def test_kinds_of_pairs_recover_known_effects():
+    """Levels of perceivers and experiencers leave the effects of both kinds alone."""
+    rng = np.random.default_rng(7)
+    one_name = np.eye(len(SAME))
+    levels = rng.normal(size=(18, 1, 12)) + rng.normal(size=(1, 18, 12))
+    values = 50 + levels + (3 * one_name + 1.5 * (SAME - one_name))[:, :, None]
+    one, two = kinds_of_pair(values, SAME)
+    assert one == pytest.approx(3)
+    assert two == pytest.approx(1.5)
+
+
+def test_group_means_average_pairs_of_names():
+    """A cell is the mean of all pairs of names of two groups."""
+    values = np.arange(18 * 18.0).reshape(18, 18)
+    means = group_means(values, SAME)
+    assert means.shape == (4, 4)
+    blocks = {values[:5, 5:9].mean(), values[9:12, 9:12].mean()}
+    assert blocks <= set(means.ravel().round(9))

@@ -9,13 +9,13 @@ import golden
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from ingroup import published
 from ingroup.empathy_gap import answers, gap, stimuli
 from ingroup.inference import jobs as shared
 from ingroup.paths import NOTEBOOKS
 from ingroup.stats.intervals import holm, mean_over_items
+from ingroup.stats.paired import cell_pvalues
 from ingroup.tables import InputError
 
 NOTEBOOK = "10_empathy_gap"
@@ -319,28 +319,6 @@ def test_nothing_to_analyse(values):
         gap.cells(table_of(values))
 
 
-def test_kinds_of_pairs_recover_known_effects():
-    """Levels of perceivers and experiencers leave the effects of both kinds alone."""
-    rng = np.random.default_rng(7)
-    same = stimuli.same_group("Race or Ethnicity")
-    one_name = np.eye(len(same))
-    levels = rng.normal(size=(18, 1, 12)) + rng.normal(size=(1, 18, 12))
-    values = 50 + levels + (3 * one_name + 1.5 * (same - one_name))[:, :, None]
-    one, two = gap.effects_by_event(values, same)
-    assert one == pytest.approx(3)
-    assert two == pytest.approx(1.5)
-
-
-def test_group_means_average_pairs_of_names():
-    """Cell (White, Black) is the mean of all pairs of their names."""
-    same = stimuli.same_group("Race or Ethnicity")
-    values = np.arange(18 * 18.0).reshape(18, 18)
-    means = gap.group_means(values, same)
-    assert means.shape == (4, 4)
-    blocks = {values[:5, 5:9].mean(), values[9:12, 9:12].mean()}
-    assert blocks <= set(means.ravel().round(9))
-
-
 def test_known_effect_is_recovered(simulated):
     """From replies to Table 2: 8 points among equals, beside levels that are none of it."""
     rng = np.random.default_rng(11)
@@ -371,42 +349,12 @@ def test_no_effect_is_found_at_its_level(simulated):
     assert np.mean(np.array(pvalues) < 0.05) <= 0.07
 
 
-def test_cells_are_compared_with_both_in_group_cells(values):
-    """The larger p of two paired tests, by SciPy's tests of single cells."""
-    by_t, by_sign = gap.cell_pvalues(values)
-    for i, j in np.ndindex(6, 6):
-        larger_t = 0
-        larger_sign = 0
-        for own in (i, j):
-            differences = values[i, j] - values[own, own]
-            above = int((differences > 0).sum())
-            if i != j:
-                larger_t = max(larger_t, stats.ttest_rel(values[i, j], values[own, own]).pvalue)
-                larger_sign = max(larger_sign, stats.binomtest(above, 12).pvalue)
-        if i == j:
-            larger_t = larger_sign = np.nan
-        assert by_t[i, j] == pytest.approx(larger_t, nan_ok=True)
-        assert by_sign[i, j] == pytest.approx(larger_sign, nan_ok=True)
-
-
-def test_cells_without_variance():
-    """Equal differences have p 0 by t, as released; no difference has p 1; zeros do not count."""
-    values = np.full((3, 3, 6), 50.0)
-    values[0, 1] += 1
-    values[1, 2, :4] += [1, 2, 3, -1]
-    by_t, by_sign = gap.cell_pvalues(values)
-    assert by_t[0, 1] == 0
-    assert by_sign[0, 1] == pytest.approx(2 * 0.5**6)
-    assert by_t[1, 0] == by_sign[1, 0] == 1
-    assert by_sign[1, 2] == pytest.approx(stats.binomtest(3, 4).pvalue)
-
-
 def test_shown_cells_follow_the_released_divisor(values):
     """A cell is shown if both p are below .05 / 36; "a person" and the diagonal always are."""
     values[1, 2] += 40
     cells = gap.cells(table_of(values))
     shown = gap.matrix(cells, "is_shown")
-    pvalues, _ = gap.cell_pvalues(values)
+    pvalues, _ = cell_pvalues(values)
     assert shown[1, 2]
     assert shown[0].all()
     assert shown[:, 0].all()

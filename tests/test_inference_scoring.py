@@ -1,14 +1,12 @@
-"""Scored answers: the tree of admissible answers, and how they become numbers."""
+"""Scored answers: the tree of admissible answers, and its probabilities."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
 from ingroup.inference.answers import FAILED, Reply, Sampling
-from ingroup.inference.scoring import AnswerTree, greedy_choices, ratings, scored_replies
+from ingroup.inference.scoring import AnswerTree, scored_replies
 from ingroup.inference.server import Token, with_scores
-from ingroup.inference.store import Store
 
 END = 11  # of the vocabulary of ten digits and a blank
 DIGITS = {str(number): [int(digit) for digit in str(number)] for number in range(101)}
@@ -90,32 +88,6 @@ def test_numbers_that_are_not_finite_are_failed_calls():
     assert good.text == "b"
     assert good.option_mass == pytest.approx([0.5])
     assert (bad.text, bad.finish_reason) == (None, FAILED)
-
-
-def test_ratings_are_means_and_greedy_texts_behind_each_prefix(tmp_path):
-    sampling = Sampling(choices=("1", "2", "3"), prefixes=("warm: ", "\ncompetent: "))
-    reply = Reply(
-        "warm: 3\ncompetent: 1",
-        probabilities=[0.1, 0.2, 0.7, 0.5, 0.25, 0.25],
-        option_mass=[0.9, 0.8],
-    )
-    store = Store(tmp_path, {"trials": 3})
-    with store.writing():
-        store.add([0, 1], [5, 6], [reply, Reply(None, FAILED, error="no")])
-    frame = store.read(["text", "probabilities"])
-
-    expected = ratings(frame, sampling)
-    np.testing.assert_allclose(expected.loc[0], [2.6, 1.75], atol=1e-3)
-    assert expected.loc[1:].isna().all(axis=None)
-    greedy = ratings(frame, sampling, "greedy")
-    assert greedy.loc[0].tolist() == [3, 1]
-    assert greedy.loc[1:].isna().all(axis=None)
-    assert greedy_choices(frame, sampling).loc[0].tolist() == ["3", "1"]
-
-
-def test_ratings_of_answers_that_are_all_missing():
-    answers = pd.DataFrame({"text": [None, None], "probabilities": [None, None]})
-    assert ratings(answers, Sampling(choices=("1", "2"))).isna().all(axis=None)
 
 
 def token(text, **alternatives):

@@ -12,8 +12,6 @@ from ingroup.parsing import (
     parse_rating,
     parse_rating_released,
     plain,
-    read_answers,
-    read_ratings,
     without_loop,
 )
 
@@ -90,37 +88,6 @@ def test_a_text_that_is_one_loop_is_cut():
     assert without_loop("1000000") == "1000000"
     assert without_loop("a" * 20) == ""
     assert without_loop("a" * 19) == "a" * 19
-
-
-def test_endings_are_never_merged():
-    texts = ["85", "85\n\nHe lost", "Emotion intensity: 8", "100\n" * 20, "", None, "No.", None]
-    endings = ["stop", "length", "length", "length", "stop", "failed", "filtered", "missing"]
-    answers = pd.DataFrame({"text": texts, "finish_reason": endings, "reasoning": ""})
-    answers.loc[4, "reasoning"] = "The loss is"
-    ratings = read_ratings(answers, 0, 100)
-
-    assert ratings["value"].dropna().to_dict() == {0: 85, 1: 85}
-    reasons = ["cut", "cut", "cut", "failed", "refused", "missing"]
-    assert ratings["status"].tolist() == ["ok", "ok", *reasons]
-
-
-def test_a_cut_reply_counts_only_with_the_rating_with_which_it_begins():
-    texts = [
-        "So the rating is 85.\nBut then",
-        "It hurts.\nRating: 85\nThis",
-        "85\n90\nor",
-        "8/10 is",
-    ]
-    answers = pd.DataFrame({"text": texts, "finish_reason": "length"})
-    assert read_ratings(answers, 0, 100)["status"].tolist() == ["ok", "cut", "cut", "cut"]
-
-
-def test_each_different_text_is_parsed_once():
-    seen = []
-    answers = pd.DataFrame({"text": ["A", "B", "A"], "finish_reason": "stop"}, index=[3, 1, 2])
-    table = read_answers(answers, lambda text: (seen.append(text) or text, "ok"))
-    assert sorted(seen) == ["A", "B"]
-    assert table["value"].to_dict() == {3: "A", 1: "B", 2: "A"}
 
 
 @pytest.mark.parametrize(

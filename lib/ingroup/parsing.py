@@ -8,13 +8,11 @@ that make a number a claim, the strongest first, and those by which a claim does
 import html
 import re
 import unicodedata
-from collections.abc import Callable
 from functools import cache
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
 import yaml
 
 OK = "ok"
@@ -265,6 +263,29 @@ def _is_on_another_scale(claim, high, other_top):
     return is_below_top or is_fraction
 
 
+def parse_cut_rating(text: str, low: float, high: float) -> Parsed:
+    """Read the rating with which a cut reply begins, if nothing behind it differs.
+
+    Parameters
+    ----------
+    text : str
+        A reply that ended before its end.
+    low, high : float
+        The ends of the scale.
+
+    Returns
+    -------
+    Parsed
+        As `parse_rating`, or NaN and "cut".
+    """
+    whole = _rule("unfinished").sub("", without_loop(text))
+    opening = _rule("opening line").match(whole)
+    rating = parse_rating(whole, low, high)
+    if opening and parse_rating(opening[0], low, high) == rating:
+        return rating
+    return Parsed(nan, CUT)
+
+
 def parse_rating_released(text: str | None, low: float = 0, high: float = 100) -> Parsed:
     r"""Read a rating as the code of Hou et al. (2025) does.
 
@@ -308,11 +329,6 @@ def is_refusal(text: str) -> bool:
     return refusal is not None
 
 
-# --- answers, and how they ended ---
-
-WITHOUT_TEXT = {"filtered": REFUSED, "failed": FAILED, "missing": MISSING}
-
-
 def without_loop(text: str, times: int = 3) -> str:
     """Take off the end of a text that repeats itself.
 
@@ -343,91 +359,3 @@ def without_loop(text: str, times: int = 3) -> str:
         if n >= max(20, times * (n - length)):
             loop = n
     return backwards[loop:][::-1] if loop else text
-
-
-def read_answers(
-    answers: pd.DataFrame,
-    parse: Callable,
-    parse_cut: Callable | None = None,
-) -> pd.DataFrame:
-    """Parse the texts of answers, and tell why there is no value from how they ended.
-
-    Parameters
-    ----------
-    answers : DataFrame
-        One row per answer, with ``text``, ``finish_reason`` and perhaps ``reasoning``.
-    parse : callable
-        Takes a text, gives a value and a status. Each different text is parsed once.
-    parse_cut : callable, optional
-        The same for a text that was cut, by default `parse`.
-
-    Returns
-    -------
-    DataFrame
-        ``value`` (None without one) and ``status``, with the index of the answers. An answer that
-        was cut before its value is "cut", one that a filter declined "refused".
-    """
-    texts = answers["text"].astype(object).fillna("")
-    endings = answers["finish_reason"].astype(object)
-    if "reasoning" in answers:
-        # All tokens went into the reasoning.
-        has_reasoning = answers["reasoning"].fillna("") != ""
-        has_text = texts.str.strip() != ""
-        is_unanswered = has_reasoning & ~has_text & (endings == "stop")
-        endings = endings.mask(is_unanswered, "length")
-
-    @cache
-    def read(text, ending):
-        """Parse a text, each different one once."""
-        is_cut = ending == "length"
-        parse_this = parse_cut if is_cut and parse_cut else parse
-        value, status = parse_this(text)
-        if is_cut and status not in (OK, REFUSED):
-            status = CUT
-        status = WITHOUT_TEXT.get(ending, status)
-        if status != OK:
-            value = None
-        return value, status
-
-    rows = list(map(read, texts, endings))
-    return pd.DataFrame(rows, index=answers.index, columns=["value", "status"])
-
-
-def read_ratings(
-    answers: pd.DataFrame,
-    low: float,
-    high: float,
-    rule: Callable = parse_rating,
-) -> pd.DataFrame:
-    """Read ratings from answers in free text.
-
-    Parameters
-    ----------
-    answers : DataFrame
-        As in `read_answers`.
-    low, high : float
-        The ends of the scale.
-    rule : {parse_rating, parse_rating_released}
-        How a text is read. The released rule knows nothing of answers that were cut.
-
-    Returns
-    -------
-    DataFrame
-        ``value`` in points of the scale, NaN without one, and ``status``.
-    """
-
-    def parse(text):
-        return rule(text, low, high)
-
-    def parse_cut(text):
-        """Read the rating with which a reply begins, if nothing behind it differs."""
-        whole = _rule("unfinished").sub("", without_loop(text))
-        opening = _rule("opening line").match(whole)
-        rating = parse(whole)
-        if opening and parse(opening[0]) == rating:
-            return rating
-        return Parsed(nan, CUT)
-
-    table = read_answers(answers, parse, parse_cut if rule is parse_rating else None)
-    table["value"] = table["value"].astype(float)
-    return table

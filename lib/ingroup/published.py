@@ -59,6 +59,36 @@ def beside(
     return both
 
 
+def layout(
+    printed: pd.DataFrame,
+    here: pd.DataFrame,
+    index: list[str],
+    columns: list[str],
+    template: str,
+) -> pd.DataFrame:
+    """Lay out printed numbers and ours in one table, the printed ones first.
+
+    Parameters
+    ----------
+    printed, here : DataFrame
+        A row for each cell of the table, with the same columns.
+    index, columns : list of str
+        What names the rows and the columns of the table.
+    template : str
+        The text of a cell, with columns in braces, e.g. ``{mean:.2f}±{std:.2f}``.
+
+    Returns
+    -------
+    DataFrame of str
+        "" where a cell has no row.
+    """
+    both = pd.concat([printed, here])
+    rows = both.to_dict("records")
+    both["cell"] = [template.format(**row) for row in rows]
+    cells = both.set_index([*index, *columns]).cell
+    return cells.unstack(columns, fill_value="", sort=False)
+
+
 def tolerance(numbers: pd.Series) -> float:
     """Compute half a unit of the last printed digit of a column.
 

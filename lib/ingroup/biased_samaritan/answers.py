@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from ingroup import parsing, published
+from ingroup import published, ratings
 from ingroup.biased_samaritan import stimuli
-from ingroup.inference import models, parameters, scoring
+from ingroup.inference import models, parameters
 from ingroup.inference.answers import Sampling
-from ingroup.inference.jobs import Job, answers
+from ingroup.inference.jobs import Job
 
 NUMBERS = tuple(map(str, range(stimuli.LOW, stimuli.HIGH + 1)))
 
@@ -117,48 +117,9 @@ def load(
     Returns
     -------
     DataFrame
-        One row for each prompt: ``model``, ``reading``, ``round``, ``category``, the fields of
-        `stimuli.Prompt`, ``reply``, ``rating`` (1 to 100, or NaN), ``status`` (why there is no
-        rating) and ``option_mass`` (the probability of all admissible first tokens, unconstrained).
+        As `ratings.load`, with the round, the category and the fields of `stimuli.Prompt`.
     """
     (block,) = job.design.blocks
-    prompts = pd.DataFrame(block.factors["prompt"])
-    table = prompts.assign(model=job.model.name, **job.labels)
-    if not job.sampling.choices:
-        given = answers(job, ["text", "reasoning"])
-        read = parsing.read_ratings(given, stimuli.LOW, stimuli.HIGH)
-        return table.assign(
-            reading="free",
-            reply=given.text,
-            rating=read.value,
-            status=read.status,
-            option_mass=np.nan,
-        )
-
-    reading = reading or job.model.reading
-    given = answers(job, ["text", "probabilities", "option_mass"])
-    if reading == "drawn":
-        rating = _draw(given, rng)
-    else:
-        rating = scoring.ratings(given, job.sampling, reading)[0]
-    return table.assign(
-        reading=reading,
-        reply=given.text,
-        rating=rating,
-        status=scoring.statuses(given),
-        option_mass=scoring.matrix(given.option_mass, 1)[:, 0],
-    )
-
-
-def _draw(given: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
-    """Draw a number from each stored distribution, as a model at temperature 1 would."""
-    rng = np.random.default_rng(rng)
-    weights = scoring.matrix(given.probabilities, len(NUMBERS))
-    cumulative = weights.cumsum(axis=1)
-    # Stored probabilities have three digits, so their sum is not exactly 1.
-    totals = cumulative[:, -1]
-    thresholds = rng.random(len(weights)) * totals
-
-    is_below = cumulative < thresholds[:, None]
-    drawn = stimuli.LOW + is_below.sum(axis=1)
-    return pd.Series(drawn, given.index).where(~np.isnan(totals))
+    prompts = pd.DataFrame(block.factors["prompt"]).assign(**job.labels)
+    readings = [reading or job.model.reading]
+    return ratings.load(job, prompts, stimuli.LOW, stimuli.HIGH, readings=readings, rng=rng)

@@ -3,20 +3,22 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from ingroup import ratings
 from ingroup.empathy_gap import stimuli
 from ingroup.inference import jobs as shared
 from ingroup.inference import parameters as base
-from ingroup.inference import scoring
 from ingroup.inference.answers import Sampling
+from ingroup.inference.design import Design
 from ingroup.inference.jobs import Job
-from ingroup.inference.models import model
-from ingroup.parsing import parse_rating, parse_rating_released, read_ratings
+from ingroup.inference.models import Model, model
+from ingroup.parsing import parse_rating, parse_rating_released
 from ingroup.tables import InputError
 
 REWRITE_TOKENS = 512  # of a rewritten narrative at most
@@ -56,15 +58,17 @@ def jobs(parameters: Parameters) -> list[Job]:
     InputError
         A setting, a category or the corpus cannot work.
     """
+    designs = _designs(parameters, _events(parameters))
     listed = []
-    for job in _text_jobs(parameters, _events(parameters)):
-        if job.model.reading == "free":
-            listed += [_in_round(job, number) for number in range(1, parameters.ROUNDS + 1)]
+    for asked, design in product(parameters.models, designs):
+        if asked.reading == "free":
+            for number in range(1, parameters.ROUNDS + 1):
+                listed.append(_job(parameters, asked, design, parameters.sampling, number))
         else:
-            wording = stimuli.setting(job.labels["setting"])
+            wording = stimuli.setting(design.blocks[0].labels["setting"])
             numbers = range(wording.low, wording.high + 1)
             scored = Sampling(choices=tuple(map(str, numbers)))
-            listed.append(replace(job, sampling=scored))
+            listed.append(_job(parameters, asked, design, scored))
     return listed
 
 
@@ -84,10 +88,13 @@ def written(parameters: Parameters) -> list[Job]:
     events = _events(parameters)
     n_tenth = max(2, math.ceil(len(events) / 10))
     tenth = stimuli.load_events(parameters.CORPUS, min(n_tenth, len(events)))
-    listed = _text_jobs(parameters, events[events.event.isin(tenth.event)])
-    first = listed[0].labels["setting"]
-    in_first = [job for job in listed if job.labels["setting"] == first]
-    return [job for job in in_first if job.model.reading != "free"]
+    asked_about = events[events.event.isin(tenth.event)]
+    designs = _designs(parameters, asked_about)
+    first = designs[0].blocks[0].labels["setting"]
+    in_first = [design for design in designs if design.blocks[0].labels["setting"] == first]
+    scored = [asked for asked in parameters.models if asked.reading != "free"]
+    pairs = product(scored, in_first)
+    return [_job(parameters, *pair, parameters.sampling) for pair in pairs]
 
 
 def rewriting(parameters: Parameters) -> list[Job]:
@@ -120,10 +127,9 @@ def _events(parameters: Parameters) -> pd.DataFrame:
     return events
 
 
-def _text_jobs(parameters: Parameters, events: pd.DataFrame) -> list[Job]:
-    """Ask each model for free text, in each setting and category."""
+def _designs(parameters: Parameters, events: pd.DataFrame) -> list[Design]:
+    """Make a design of each setting and category, which all models share."""
     categories = parameters.CATEGORIES or stimuli.identities().category.unique()
-    # All models share one design, whose prompts are hashed once.
     designs = []
     for name in parameters.SETTINGS or stimuli.wordings()["settings"]:
         wording = stimuli.setting(name)
@@ -131,35 +137,26 @@ def _text_jobs(parameters: Parameters, events: pd.DataFrame) -> list[Job]:
             designs += [stimuli.design(events, wording, category) for category in categories]
     if not designs:
         raise InputError(f"CORPUS {parameters.CORPUS!r} lacks the narratives that SETTINGS show")
-
-    listed = []
-    for asked in parameters.models:
-        for design in designs:
-            labels = design.blocks[0].labels
-            words = labels["category"].lower().split()
-            job = Job(
-                study="empathy_gap",
-                part="-".join([labels["setting"], *words]),
-                model=asked,
-                design=design,
-                sampling=parameters.sampling,
-                labels=labels,
-                options={"system": parameters.SYSTEM, "bos": parameters.BOS},
-            )
-            listed.append(job)
-    return listed
+    return designs
 
 
-def _in_round(job: Job, number: int) -> Job:
-    """Ask again in a later round, with a seed of its own."""
-    if number == 1:
-        return job
-    seed = job.sampling.seed + 1000 * (number - 1)
-    return replace(
-        job,
-        part=f"{job.part}-round{number}",
-        sampling=replace(job.sampling, seed=seed),
-        labels={**job.labels, "round": number},
+def _job(
+    parameters: Parameters, asked: Model, design: Design, sampling: Sampling, number: int = 1
+) -> Job:
+    """Ask a model; each round has a seed of its own."""
+    labels = design.blocks[0].labels
+    words = [labels["setting"], *labels["category"].lower().split()]
+    if number > 1:
+        words.append(f"round{number}")
+        labels = {**labels, "round": number}
+    return Job(
+        study="empathy_gap",
+        part="-".join(words),
+        model=asked,
+        design=design,
+        sampling=replace(sampling, seed=sampling.seed + 1000 * (number - 1)),
+        labels=labels,
+        options={"system": parameters.SYSTEM, "bos": parameters.BOS},
     )
 
 
@@ -176,41 +173,15 @@ def load(job: Job, parsing: str = "sound") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `TRIAL`; ``rating`` in points, NaN without one; ``status``: "ok", or why there is no rating.
-        The readings of a scored answer stand below each other, "expected" and "greedy", with
-        ``option_mass``: the probability that the model, unconstrained, begins an admissible answer.
-        Free text has the reading "free" and its ``text``.
+        As `ratings.load`, with the columns `TRIAL`: "expected" and "greedy" stand below each other.
     """
-    trials = _trials(job)
-    if not job.sampling.choices:
-        replies = shared.answers(job, ["text", "reasoning"])
-        wording = stimuli.setting(job.labels["setting"])
-        read = read_ratings(replies, wording.low, wording.high, RULES[parsing])
-        return trials.assign(
-            reading="free",
-            text=replies.text,
-            rating=read.value,
-            status=read.status,
-            option_mass=np.nan,
-        )
-
-    replies = shared.answers(job, ["text", "probabilities", "option_mass"])
-    trials["option_mass"] = scoring.matrix(replies.option_mass, 1)
-    tables = []
-    for reading in ("expected", "greedy"):
-        rating = scoring.ratings(replies, job.sampling, reading)[0]
-        status = scoring.statuses(replies)
-        tables.append(trials.assign(reading=reading, rating=rating, status=status))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _trials(job: Job) -> pd.DataFrame:
-    """Name the model, the setting and the levels of each trial, in the order of the design."""
     (block,) = job.design.blocks
     levels = dict(block.factors)
-    levels["event"] = [event.name for event in levels["event"]]
+    levels["event"] = [event["event"] for event in levels["event"]]
     trials = pd.MultiIndex.from_product(levels.values(), names=FACTORS)
-    return trials.to_frame(index=False).assign(model=job.model.name, **block.labels)
+    labelled = trials.to_frame(index=False).assign(**block.labels)
+    wording = stimuli.setting(block.labels["setting"])
+    return ratings.load(job, labelled, wording.low, wording.high, RULES[parsing])
 
 
 def load_all(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:

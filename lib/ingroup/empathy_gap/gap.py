@@ -1,14 +1,14 @@
 """The matrix M, the empathy gap and its tests (section 3.4), from the table of ratings."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ingroup import published
 from ingroup.empathy_gap.stimuli import UNSPECIFIED, same_group
+from ingroup.stats.crossed import kinds_of_pair
 from ingroup.stats.intervals import holm, interval_over_events
-from ingroup.stats.paired import sign_test
+from ingroup.stats.paired import cell_pvalues
 from ingroup.stats.permutation import own_generator, permutation_test
 from ingroup.tables import InputError
 
@@ -104,39 +104,6 @@ def standardise(means: np.ndarray) -> np.ndarray:
     return stats.zscore(numbers, axis=None)
 
 
-def cell_pvalues(values: np.ndarray) -> np.ndarray:
-    """Test each cell against both of its in-group cells, event by event (section 3.4).
-
-    Parameters
-    ----------
-    values : ndarray, (n, n, events)
-        Ratings by perceiver, experiencer and event, without NaN.
-
-    Returns
-    -------
-    ndarray, (2, n, n)
-        Two-sided p of paired t-tests, as in the paper, and of exact sign tests, in which zeros do
-        not count. Each is the larger p of two tests: cell (i, j) against (i, i) and (j, j). NaN on
-        the diagonal. A t-test of equal differences has p 0; any test without a difference has p 1.
-    """
-    diagonal = np.diag_indices(len(values))
-    own = values[diagonal]
-    from_perceiver = values - own[:, None]
-    from_experiencer = values - own
-    differences = np.stack([from_perceiver, from_experiencer])
-
-    # SciPy gives NaN where all differences are 0, and warns where they are the same.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        test = stats.ttest_1samp(differences, 0, axis=-1)
-    by_t = np.nan_to_num(test.pvalue, nan=1)
-    by_sign = sign_test(differences)
-    both = np.stack([by_t, by_sign])
-    larger = both.max(axis=1)
-    larger[:, *diagonal] = np.nan
-    return larger
-
-
 def cells(ratings: pd.DataFrame) -> pd.DataFrame:
     """Average the ratings of each cell over events, and test it against its in-group cells.
 
@@ -201,24 +168,20 @@ def spread(cells: pd.DataFrame) -> pd.DataFrame:
         Index `BLOCK`; ``mean`` and ``std`` of M0, ``z_min`` and ``z_max`` of M, and the same of
         rounded means (``mean_released`` ...), which the paper prints.
     """
-    by_block = blocks(cells)
-    table = by_block.apply(_spread)
     released = cells.assign(mean=rounded(cells["mean"], 2))
-    of_rounded = blocks(released).apply(_spread)
-    return table.join(of_rounded.add_suffix("_released"))
+    released["z"] = blocks(released)["mean"].transform(standardise)
+    table = _spread(cells)
+    return table.join(_spread(released).add_suffix("_released"))
 
 
-def _spread(block):
-    """Summarise M0 and M of one block."""
-    means = block["mean"]
-    z = standardise(means)
-    summary = {
-        "mean": means.mean(),
-        "std": means.std(ddof=0),
-        "z_min": z.min(),
-        "z_max": z.max(),
-    }
-    return pd.Series(summary)
+def _spread(cells):
+    """Summarise M0 and M of each block."""
+    return blocks(cells).agg(
+        mean=("mean", "mean"),
+        std=("mean", lambda means: means.std(ddof=0)),
+        z_min=("z", "min"),
+        z_max=("z", "max"),
+    )
 
 
 def layout(printed: pd.DataFrame, here: pd.DataFrame, number: str, template: str) -> pd.DataFrame:
@@ -243,13 +206,9 @@ def layout(printed: pd.DataFrame, here: pd.DataFrame, number: str, template: str
     """
     theirs = printed.dropna(subset=number)
     ours = here.reset_index()
-    both = pd.concat([theirs, ours])
-    rows = both.to_dict("records")
-    both["text"] = [template.format(**row) for row in rows]
-    is_flat = both[number].isna()
-    both.loc[is_flat, "text"] = "flat"
-    by_block = both.set_index(BLOCK).text
-    return by_block.unstack("setting", "", sort=False)
+    rows = ["model", "reading", "category"]
+    table = published.layout(theirs, ours, rows, ["setting"], template)
+    return table.replace(".*nan.*", "flat", regex=True)
 
 
 def gaps(ratings: pd.DataFrame, n_resamples: int = 10_000, seed: int = 0) -> pd.DataFrame:
@@ -369,7 +328,7 @@ def _by_event(block):
         sd = np.nan
     points = _gap_by_event(values, same)
 
-    one_name, two_names = effects_by_event(of_named, same)
+    one_name, two_names = kinds_of_pair(of_named, same)
     has_one_each = same.sum() == len(same)
     if has_one_each:
         two_names = np.nan
@@ -382,44 +341,3 @@ def _by_event(block):
     }
     events = pd.Index(block.event.unique(), name="event")
     return pd.DataFrame(columns, events)
-
-
-def effects_by_event(values: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """Estimate the effects of both kinds of pair in each event, in points: (2, events)."""
-    n = len(values)
-    one_name = np.eye(n)
-    two_names = same - one_name
-    perceivers = np.repeat(one_name, n, axis=0)
-    experiencers = np.tile(one_name, (n, 1))
-    columns = [
-        one_name.ravel(),
-        two_names.ravel(),
-        perceivers,
-        experiencers,
-    ]
-    predictors = np.column_stack(columns)
-
-    of_pairs = values.reshape(n * n, -1)
-    weights, *_ = np.linalg.lstsq(predictors, of_pairs)
-    return weights[:2]
-
-
-def group_means(values: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """Average a matrix of identities into one of groups.
-
-    Parameters
-    ----------
-    values : ndarray, (n, n)
-        A number for each pair of identities.
-    same : ndarray of bool, (n, n)
-        From `stimuli.same_group`.
-
-    Returns
-    -------
-    ndarray, (groups, groups)
-        Means over the pairs of names of two groups.
-    """
-    members = np.unique(same, axis=0)
-    sizes = members.sum(axis=1, keepdims=True)
-    weights = members / sizes
-    return weights @ values @ weights.T

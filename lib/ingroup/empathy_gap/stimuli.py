@@ -12,19 +12,11 @@ import yaml
 from ingroup.inference.answers import Message
 from ingroup.inference.design import Block, Design
 from ingroup.paths import RAW, SAMPLE, STIMULI
-from ingroup.tables import InputError, check, read_table
+from ingroup.tables import InputError, check, read_table, read_texts
 
 FOLDER = STIMULI / "empathy_gap"
 UNSPECIFIED = "a person"  # comes first in every category and is in no group
 FORMS = ["generated_text", "first_person_text", "third_person_text"]
-
-
-class Event(NamedTuple):
-    """An event in the form that a setting shows; its name is the emotion and a number."""
-
-    name: str
-    emotion: str
-    narrative: str
 
 
 class Setting(NamedTuple):
@@ -50,15 +42,6 @@ class Setting(NamedTuple):
     form: str
 
 
-def _read(file: Path, columns: list[str]) -> pd.DataFrame:
-    """Read a table of texts. An empty cell is an InputError."""
-    table = read_table(file, columns)
-    for column in columns:
-        cells = table[column]
-        check(file, cells, cells.str.strip() != "", "a text")
-    return table
-
-
 def identities(category: str = "") -> pd.DataFrame:
     """Read the identities of a category, or of all.
 
@@ -78,7 +61,7 @@ def identities(category: str = "") -> pd.DataFrame:
         The category is unknown, a cell is empty, or "a person" does not come first.
     """
     file = FOLDER / "identities.csv"
-    table = _read(file, ["category", "group", "identity"])
+    table = read_texts(file, ["category", "group", "identity"])
     firsts = table.drop_duplicates("category").identity
     # Matrices rely on "a person", who is their first row and column.
     check(file, firsts, firsts == UNSPECIFIED, f"{UNSPECIFIED!r} first")
@@ -176,7 +159,7 @@ def _in_turn(events: pd.DataFrame) -> pd.Index:
 
 def _read_corpus(file: Path) -> pd.DataFrame:
     """Read one file of events, and give each a name."""
-    table = _read(file, ["emotion", "text_id", "generated_text"])
+    table = read_texts(file, ["emotion", "text_id", "generated_text"])
     table["event"] = table.emotion + " " + table.text_id
     check(file, table.text_id, ~table.event.duplicated(), "each event once")
     return table.reindex(columns=["event", "emotion", *FORMS], fill_value="")
@@ -239,20 +222,20 @@ def design(events: pd.DataFrame, wording: Setting, category: str) -> Design:
         The slowest factor comes first in the prompt, so that neighbours share a long prefix.
     """
     people = tuple(identities(category).identity)
-    columns = events[["event", "emotion", wording.form]].to_numpy()
+    told = events[["event", "emotion"]].assign(narrative=events[wording.form])
     factors = {
         "perceiver": people,
         "experiencer": people,
-        "event": tuple(map(Event._make, columns)),
+        "event": told.to_dict("records"),
     }
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         event = condition["event"]
         system = wording.system.replace("{Perceiver Social Group}", condition["perceiver"])
         user = wording.user.replace("{Experiencer Social Group}", condition["experiencer"])
-        user = user.replace("{Emotion}", event.emotion)
+        user = user.replace("{Emotion}", event["emotion"])
         # The narrative comes last, as a participant may have written a placeholder.
-        user = user.replace("{Narrative}", event.narrative)
+        user = user.replace("{Narrative}", event["narrative"])
         return [
             {"role": "system", "content": system},
             {"role": "user", "content": user},

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from ingroup import ratings
 from ingroup.giebench import stimuli
 from ingroup.giebench.verdicts import parse_verdict
 from ingroup.inference import parameters as shared
-from ingroup.inference import scoring
 from ingroup.inference.design import Block, Design
 from ingroup.inference.jobs import Job, answers
-from ingroup.parsing import FAILED, MISSING, read_answers, without_loop
+from ingroup.parsing import FAILED, MISSING, without_loop
 from ingroup.tables import InputError
 
 VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
@@ -200,7 +200,7 @@ def _read(job, parsing):
     if not job.sampling.choices:
         replies = answers(job, ["text"])
         parse = partial(parse_verdict, rule=parsing)
-        read = read_answers(replies, parse, _parse_cut if parsing == "sound" else None)
+        read = ratings.read_answers(replies, parse, _parse_cut if parsing == "sound" else None)
         return asked.assign(
             reading="free",
             letter=read["value"].fillna(""),
@@ -211,18 +211,18 @@ def _read(job, parsing):
         )
 
     replies = answers(job, ["text", "probabilities", "option_mass"])
-    letters = scoring.greedy_choices(replies, job.sampling)[0]
-    by_letter = scoring.matrix(replies.probabilities, len(VERDICTS))
+    letters = ratings.greedy_choices(replies, job.sampling)[0]
+    by_letter = ratings.matrix(replies.probabilities, len(VERDICTS))
     position = asked.correct.map(stimuli.LETTERS.index)
     of_right = by_letter[asked.index, position]
     return asked.assign(
         reading="greedy",
         letter=letters.str.strip("[]").fillna(""),
-        status=scoring.statuses(replies),
+        status=ratings.statuses(replies),
         text=replies.text.astype(object),
         # Stored probabilities have three digits, so they are renormalised.
         p_right=of_right / by_letter.sum(axis=1),
-        option_mass=scoring.matrix(replies.option_mass, 1)[:, 0],
+        option_mass=ratings.matrix(replies.option_mass, 1)[:, 0],
     )
 
 

@@ -1,4 +1,4 @@
-"""Scored answers: the probabilities of all admissible answers, and how they become numbers.
+"""Scored answers: the probabilities of all admissible answers.
 
 The admissible answers form a tree of tokens. At each place of the tree the tokens that go on, and
 the end of an answer, share the probability.
@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from ingroup.inference.answers import Reply, Sampling, failed
-from ingroup.parsing import OK, WITHOUT_TEXT
+from ingroup.inference.answers import Reply, failed
 
 Floats = NDArray[np.float64]
 LEAST_LOG = -100.0  # stands for a probability of 0
@@ -217,104 +214,3 @@ def join(first: Reply, second: Reply) -> Reply:
         probabilities=[*first.probabilities, *second.probabilities],
         option_mass=[*first.option_mass, *second.option_mass],
     )
-
-
-def matrix(column: pd.Series, width: int) -> Floats:
-    """Convert a column of lists to an array, with NaN where a list is empty.
-
-    Parameters
-    ----------
-    column : Series of list
-        Lists of `width` numbers, or empty.
-    width : int
-        The length of a list.
-
-    Returns
-    -------
-    array of shape (rows, width)
-        The numbers.
-    """
-    kind = pa.list_(pa.float16())
-    lists = pa.array(column, kind, from_pandas=True)
-    if isinstance(lists, pa.ChunkedArray):
-        lists = lists.combine_chunks()
-    lengths = lists.value_lengths().fill_null(0)
-    has_values = lengths.to_numpy() > 0
-    values = lists.flatten().to_numpy()
-    shape = len(column), width
-    table = np.full(shape, np.nan)
-    table[has_values] = values.reshape(-1, width)
-    return table
-
-
-def greedy_choices(answers: pd.DataFrame, sampling: Sampling) -> pd.DataFrame:
-    """Read the greedy answers from the stored texts, which have them behind their prefixes.
-
-    Parameters
-    ----------
-    answers : DataFrame
-        Rows of a store, with ``text``.
-    sampling : Sampling
-        How they were asked.
-
-    Returns
-    -------
-    DataFrame of str
-        One column for each prefix, None where a call failed.
-    """
-    rest = answers.text.astype(object)
-    columns = {}
-    for number, prefix in enumerate(sampling.prefixes):
-        rest = rest.str.removeprefix(prefix)
-        columns[number] = rest
-        for following in sampling.prefixes[number + 1 : number + 2]:
-            parts = rest.str.split(following, n=1, regex=False)
-            columns[number] = parts.str[0]
-            rest = following + parts.str[1]
-    return pd.DataFrame(columns, answers.index)
-
-
-def ratings(answers: pd.DataFrame, sampling: Sampling, reading: str = "expected") -> pd.DataFrame:
-    """Read scored answers as numbers.
-
-    Parameters
-    ----------
-    answers : DataFrame
-        Rows of a store: ``probabilities`` for the reading "expected", ``text`` for "greedy".
-    sampling : Sampling
-        How they were asked. Its choices are numbers.
-    reading : {"expected", "greedy"}
-        The mean of the distribution over the choices, or the answer that greedy decoding writes.
-
-    Returns
-    -------
-    DataFrame
-        One column for each prefix, NaN where a call failed.
-    """
-    if reading == "greedy":
-        return greedy_choices(answers, sampling).astype(float)
-
-    points = np.array(sampling.choices, dtype=float)
-    n_prefixes = len(sampling.prefixes)
-    weights = matrix(answers.probabilities, n_prefixes * len(points))
-    weights = weights.reshape(-1, n_prefixes, len(points))
-    # Stored numbers have three digits, so they are renormalised.
-    sums = weights.sum(axis=2)
-    means = weights @ points / sums
-    return pd.DataFrame(means, answers.index)
-
-
-def statuses(replies: pd.DataFrame) -> pd.Series:
-    """Tell whether answers were scored.
-
-    Parameters
-    ----------
-    replies : DataFrame
-        From `jobs.answers`.
-
-    Returns
-    -------
-    Series of str
-        "ok", or the reason why there are no scores: "failed", "missing" or "refused".
-    """
-    return replies.finish_reason.astype(object).map(WITHOUT_TEXT).fillna(OK)

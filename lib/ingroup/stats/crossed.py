@@ -230,6 +230,61 @@ def variance_components(
     return pd.Series(solution, list(levels)).drop("mean")
 
 
+def kinds_of_pair(values: ArrayLike, same: ArrayLike) -> Numbers:
+    """Estimate what one name, and two names of one group, add to a number.
+
+    Parameters
+    ----------
+    values : array_like, (n, n, items)
+        Numbers by perceiver, experiencer and item, all finite.
+    same : array_like of bool, (n, n)
+        Pairs of one group. The diagonal has one name twice.
+
+    Returns
+    -------
+    ndarray, (2, items)
+        The effect of one name and of two names in each item, in the unit of the numbers.
+
+    Notes
+    -----
+    By least squares on both kinds of pair and on a level of each perceiver and each experiencer, so
+    a group that is rated high by all has no effect.
+    """
+    values = np.asarray(values, dtype=float)
+    n = len(values)
+    one_name = np.eye(n)
+    two_names = same - one_name
+    perceivers = np.repeat(one_name, n, axis=0)
+    experiencers = np.tile(one_name, (n, 1))
+    columns = [one_name.ravel(), two_names.ravel(), perceivers, experiencers]
+    predictors = np.column_stack(columns)
+
+    of_pairs = values.reshape(n * n, -1)
+    weights, *_ = np.linalg.lstsq(predictors, of_pairs)
+    return weights[:2]
+
+
+def group_means(values: ArrayLike, same: ArrayLike) -> Numbers:
+    """Average a matrix of identities into one of groups.
+
+    Parameters
+    ----------
+    values : array_like, (n, n)
+        A number for each pair of identities.
+    same : array_like of bool, (n, n)
+        Pairs of one group.
+
+    Returns
+    -------
+    ndarray, (groups, groups)
+        Means over the pairs of names of two groups.
+    """
+    members = np.unique(same, axis=0)
+    sizes = members.sum(axis=1, keepdims=True)
+    weights = members / sizes
+    return weights @ values @ weights.T
+
+
 def _split(numbers: ArrayLike) -> _Group:
     """Split the complete items of a group (phrasings, items) into means and a rest."""
     values = np.asarray(numbers, dtype=float)

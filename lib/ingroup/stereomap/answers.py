@@ -11,12 +11,12 @@ import pandas as pd
 from pydantic import Field
 
 from ingroup.inference import parameters as shared
-from ingroup.inference import scoring
 from ingroup.inference.answers import LENGTH, Sampling
 from ingroup.inference.jobs import Job, answers
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import AtLeast0, Count, Texts
-from ingroup.parsing import CUT, OK, UNPARSABLE, WITHOUT_TEXT
+from ingroup.parsing import CUT, OK, UNPARSABLE
+from ingroup.ratings import WITHOUT_TEXT, matrix, numbers, statuses
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.lists import parse_keywords, parse_ratings
 from ingroup.stereomap.stimuli import HIGH, LOW, OVERALL, PAPER
@@ -269,11 +269,11 @@ def _scored(job, reading):
     """Read scored answers; the status is that of the whole trial."""
     stored = answers(job, ["text", "probabilities", "option_mass"])
     words = [prefix.strip("\n- :") for prefix in job.sampling.prefixes]
-    ratings = scoring.ratings(stored, job.sampling, reading)
-    mass = scoring.matrix(stored.option_mass, len(words))
+    ratings = numbers(stored, job.sampling, reading)
+    mass = matrix(stored.option_mass, len(words))
 
     trials = _trials(job, reading)
-    trials["status"] = scoring.statuses(stored)
+    trials["status"] = statuses(stored)
     ratings = ratings.set_axis(words, axis=1)
     wide = trials.join(ratings)
     table = wide.melt(list(trials), var_name="item", value_name="rating")
