@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ingroup import BUILD, ROOT
 from ingroup.inference.answers import Reply, Sampling
 from ingroup.inference.design import Block, Design
 from ingroup.inference.store import Store
 from ingroup.parsing import parse_rating
-from ingroup.paths import BUILD, ROOT
 
 FOLDER = BUILD / "bench"
 # The first study: 37,310,350 prompts of a model.

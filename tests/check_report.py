@@ -10,8 +10,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from playwright.sync_api import sync_playwright
 
-from ingroup import book
-from ingroup.paths import BUILD, ROOT
+from ingroup import BUILD, ROOT, book
 
 BOOK = BUILD / "book"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

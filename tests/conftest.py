@@ -10,7 +10,7 @@ import matplotlib
 import pytest
 from filelock import FileLock
 
-from ingroup.paths import NOTEBOOKS, run_folder
+from ingroup import NOTEBOOKS, run_folder
 
 matplotlib.use("agg")
 RUN = "tests"

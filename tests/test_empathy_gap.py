@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import published
+from ingroup import NOTEBOOKS, published
 from ingroup.empathy_gap import answers, gap, stimuli
 from ingroup.inference import jobs as shared
-from ingroup.paths import NOTEBOOKS
 from ingroup.stats.intervals import holm, mean_over_items
 from ingroup.stats.paired import cell_pvalues
 from ingroup.tables import InputError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingroup.paths import ROOT
+from ingroup import ROOT
 
 BEHIND = ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
 

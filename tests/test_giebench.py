@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ingroup import published
+from ingroup import SAMPLE, published
 from ingroup.giebench import accuracy, answers, figures, stimuli
-from ingroup.paths import SAMPLE
 from ingroup.stats.paired import sign_test
 from ingroup.tables import InputError
 

@@ -10,8 +10,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from ingroup import run
-from ingroup.paths import NOTEBOOKS, ROOT
+from ingroup import NOTEBOOKS, ROOT, run
 
 LIB = ROOT / "lib"
 STUDIES = {file.parent.name for file in LIB.glob("ingroup/*/stimuli.py")}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ingroup import RECORDINGS
 from ingroup.inference import generate, jobs, weights
 from ingroup.inference.answers import Engine, EngineError, Reply, Sampling
 from ingroup.inference.design import Block, Design
@@ -14,7 +15,6 @@ from ingroup.inference.jobs import Job, answers, ask, plan
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Parameters
 from ingroup.inference.store import StoreError
-from ingroup.paths import RECORDINGS
 from ingroup.run import defaults
 from ingroup.tables import InputError
 

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from ingroup.paths import FIGURES, NOTEBOOKS, PUBLISHED, ROOT
+from ingroup import FIGURES, NOTEBOOKS, PUBLISHED, ROOT
 
 STUDY = {"1": "empathy_gap", "2": "biased_samaritan", "3": "giebench", "4": "stereomap"}
 N_FIGURES = {"empathy_gap": 9, "biased_samaritan": 3, "giebench": 3, "stereomap": 8}

@@ -12,8 +12,7 @@ import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from ingroup import book, published, run
-from ingroup.paths import PUBLISHED, ROOT
+from ingroup import PUBLISHED, ROOT, book, published, run
 from ingroup.tables import InputError, read_table
 
 

@@ -5,8 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import notebook, published, style
-from ingroup.paths import PUBLISHED
+from ingroup import PUBLISHED, notebook, published, style
 from ingroup.tables import InputError, read_table, wrong
 
 

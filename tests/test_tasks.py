@@ -9,10 +9,10 @@ from inspect_ai import eval as evaluate
 from inspect_ai.log import read_eval_log_samples
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
+from ingroup import ROOT
 from ingroup.inference import jobs
 from ingroup.inference.answers import prompt_key
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, SEVERAL, UNPARSABLE
-from ingroup.paths import ROOT
 
 MODEL = "mockllm/model"
 SMALL = {

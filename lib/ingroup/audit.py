@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ingroup.paths import PUBLISHED
+from ingroup import PUBLISHED
 
 FLOAT_ERROR = 1e-9
 ONE_DECIMAL = 0.05  # half a unit of the last printed digit

@@ -8,8 +8,8 @@ import nbformat
 import nh3
 import pandas as pd
 
+from ingroup import LIB, PUBLISHED, ROOT
 from ingroup.inference.models import label
-from ingroup.paths import LIB, PUBLISHED, ROOT
 from ingroup.published import VERDICTS
 from ingroup.tables import InputError, read_table
 

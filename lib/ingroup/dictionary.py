@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ingroup import RAW, SAMPLE, STIMULI
 from ingroup.keywords import instrument
-from ingroup.paths import RAW, SAMPLE, STIMULI
 from ingroup.tables import check, read_table
 
 RELEASED = "stereotype-content-dictionary"

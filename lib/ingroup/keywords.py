@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import yaml
 
-from ingroup.paths import DATA, STIMULI
+from ingroup import DATA, STIMULI
 from ingroup.tables import InputError
 
 if TYPE_CHECKING:

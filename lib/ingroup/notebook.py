@@ -7,9 +7,9 @@ import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
+from ingroup import FIGURES, run_folder
 from ingroup.inference.jobs import Job, answers
 from ingroup.inference.models import label
-from ingroup.paths import FIGURES, run_folder
 from ingroup.style import save_figure
 
 # tqdm asks for widgets of Jupyter. Its bars are plain text here.

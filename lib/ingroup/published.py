@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ingroup.paths import PUBLISHED
+from ingroup import PUBLISHED
 
 DIRECTIONS = ["same direction", "opposite"]
 VERDICTS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ingroup.paths import RAW
+from ingroup import RAW
 
 
 class InputError(ValueError):

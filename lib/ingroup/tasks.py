@@ -21,12 +21,12 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from ingroup import RESPONSES
 from ingroup.inference.answers import Reply
 from ingroup.inference.design import Block, Design, Trial
 from ingroup.inference.inspect_engine import config_of, reply_of
 from ingroup.inference.jobs import Job
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, SEVERAL, UNPARSABLE
-from ingroup.paths import RESPONSES
 from ingroup.tables import InputError
 
 REASONS = (REFUSED, UNPARSABLE, SEVERAL, CUT, FAILED)

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from ingroup import STIMULI
 from ingroup.inference.design import Block, Design
-from ingroup.paths import STIMULI
 from ingroup.tables import InputError, check, read_table
 
 FOLDER = STIMULI / "biased_samaritan"

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from ingroup import RAW, SAMPLE, STIMULI
 from ingroup.inference.answers import Message
 from ingroup.inference.design import Block, Design
-from ingroup.paths import RAW, SAMPLE, STIMULI
 from ingroup.tables import InputError, check, read_table, read_texts
 
 FOLDER = STIMULI / "empathy_gap"

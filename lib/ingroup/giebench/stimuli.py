@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from ingroup import published
-from ingroup.paths import RAW, SAMPLE, STIMULI
+from ingroup import RAW, SAMPLE, STIMULI, published
 from ingroup.tables import InputError, check, read_table
 
 PROMPTS = ["Raw", "ID", "COT"]

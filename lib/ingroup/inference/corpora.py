@@ -7,7 +7,7 @@ from typing import Any
 import pooch
 import yaml
 
-from ingroup.paths import DATA, RAW
+from ingroup import DATA, RAW
 
 REGISTRY = DATA / "corpora.yaml"
 

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from ingroup import RESPONSES
 from ingroup.inference.answers import FAILED, Engine, EngineError, Reply, Sampling, prompt_key
 from ingroup.inference.design import Design
 from ingroup.inference.store import Store
-from ingroup.paths import RESPONSES
 
 # A thread that watches progress bars can abort a process that ends, which has stored all.
 tqdm.monitor_interval = 0

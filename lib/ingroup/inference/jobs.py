@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ingroup import RECORDINGS, RESPONSES
 from ingroup.inference import weights
 from ingroup.inference.answers import MISSING, Engine, Sampling
 from ingroup.inference.design import Design
@@ -27,7 +28,6 @@ from ingroup.inference.generate import Budget, fill, open_store
 from ingroup.inference.models import Model
 from ingroup.inference.parameters import Parameters
 from ingroup.inference.store import SCHEMA, Store, read_manifest
-from ingroup.paths import RECORDINGS, RESPONSES
 
 Columns = Sequence[str]
 # Options that change a prompt, and their defaults.

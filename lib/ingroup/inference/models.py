@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ingroup.paths import BUILD, DATA
+from ingroup import BUILD, DATA
 from ingroup.tables import InputError
 
 REGISTRY = DATA / "models" / "models.csv"

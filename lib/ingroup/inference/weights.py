@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
+from ingroup import DATA
 from ingroup.inference.answers import EngineError
 from ingroup.inference.models import MADE
-from ingroup.paths import DATA
 
 PACKAGED = DATA / "models" / "packaged.yaml"
 

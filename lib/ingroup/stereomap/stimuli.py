@@ -11,10 +11,9 @@ from typing import NamedTuple
 import pandas as pd
 import yaml
 
-from ingroup import published
+from ingroup import STIMULI, published
 from ingroup.inference.answers import Chat
 from ingroup.inference.design import Block, Design
-from ingroup.paths import STIMULI
 from ingroup.tables import InputError, read_table, wrong
 
 FOLDER = STIMULI / "stereomap"

@@ -1,4 +1,4 @@
-"""Where everything is."""
+"""Four papers on how language models see social groups. Here are the places of all files."""
 
 from pathlib import Path
 
