@@ -252,29 +252,6 @@ def test_gains_and_losses_are_counted_by_question():
     assert overall.p_holm == pytest.approx(2 * overall.p)
 
 
-def test_a_mean_is_tested_by_question_or_by_identity():
-    clusters = list("aaaabbc")
-    index = pd.MultiIndex.from_arrays([range(7), clusters], names=["key", "identity"])
-    differences = pd.Series([25.0, 0, 50, -25, 0, 75, 25], index)
-    theirs = stats.ttest_1samp(differences, 0)
-    ours = accuracy.mean_test(differences, "key")
-    assert ours["p"] == pytest.approx(theirs.pvalue)
-    assert [ours["low"], ours["high"]] == pytest.approx(list(theirs.confidence_interval()))
-
-    # The formula of the docstring, with clusters of four, two and one.
-    residuals = differences - differences.mean()
-    sums = residuals.groupby("identity").sum()
-    error = np.sqrt(3 / 2 * (sums**2).sum()) / 7
-    t = differences.mean() / error
-    ours = accuracy.mean_test(differences, "identity")
-    assert ours["p"] == pytest.approx(2 * stats.t.sf(t, 2))
-    assert ours["n"] == 3
-
-    assert np.isnan(accuracy.mean_test(0 * differences + 25, "identity")["p"])
-    flat = accuracy.mean_test(0 * differences, "identity")
-    assert flat == {"change": 0, "low": 0, "high": 0, "p": 1, "n": 3}
-
-
 def test_a_judge_of_positions_gains_nothing_over_all_orders():
     """It says A under Raw and B under COT: each is right in one of four orders."""
     n = 20

@@ -1,11 +1,12 @@
 """Intervals over items and Holm's correction, against SciPy, statsmodels and simulation."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ingroup.stats.intervals import holm, interval_over_events, mean_over_items
+from ingroup.stats.intervals import holm, interval_over_events, mean_over_items, mean_test
 
 
 def test_mean_over_items_is_the_t_test_of_one_sample():
@@ -73,3 +74,26 @@ def test_interval_over_few_events_is_as_wide_as_students():
     sd = ratings.mean(axis=2).std()
     width = np.ptp(stats.t.interval(0.95, n_events - 1, scale=stats.sem(of_events)))
     assert high - low == pytest.approx(width / sd, rel=0.04)
+
+
+def test_a_mean_is_tested_by_question_or_by_identity():
+    clusters = list("aaaabbc")
+    index = pd.MultiIndex.from_arrays([range(7), clusters], names=["key", "identity"])
+    differences = pd.Series([25.0, 0, 50, -25, 0, 75, 25], index)
+    theirs = stats.ttest_1samp(differences, 0)
+    ours = mean_test(differences, "key")
+    assert ours["p"] == pytest.approx(theirs.pvalue)
+    assert [ours["low"], ours["high"]] == pytest.approx(list(theirs.confidence_interval()))
+
+    # The formula of the docstring, with clusters of four, two and one.
+    residuals = differences - differences.mean()
+    sums = residuals.groupby("identity").sum()
+    error = np.sqrt(3 / 2 * (sums**2).sum()) / 7
+    t = differences.mean() / error
+    ours = mean_test(differences, "identity")
+    assert ours["p"] == pytest.approx(2 * stats.t.sf(t, 2))
+    assert ours["n"] == 3
+
+    assert np.isnan(mean_test(0 * differences + 25, "identity")["p"])
+    flat = mean_test(0 * differences, "identity")
+    assert flat == {"change": 0, "low": 0, "high": 0, "p": 1, "n": 3}

@@ -58,17 +58,18 @@ def jobs(parameters: Parameters) -> list[Job]:
     InputError
         A setting, a category or the corpus cannot work.
     """
-    designs = _designs(parameters, _events(parameters))
+    events = _events(parameters)
     listed = []
-    for asked, design in product(parameters.models, designs):
+    for asked, (wording, design) in product(parameters.models, _designs(parameters, events)):
         if asked.reading == "free":
             for number in range(1, parameters.ROUNDS + 1):
-                listed.append(_job(parameters, asked, design, parameters.sampling, number))
+                job = _job(parameters, asked, design, parameters.sampling, number)
+                listed.append(job)
         else:
-            wording = stimuli.setting(design.blocks[0].labels["setting"])
-            numbers = range(wording.low, wording.high + 1)
-            scored = Sampling(choices=tuple(map(str, numbers)))
-            listed.append(_job(parameters, asked, design, scored))
+            numbers = map(str, range(wording.low, wording.high + 1))
+            scored = Sampling(choices=tuple(numbers))
+            job = _job(parameters, asked, design, scored)
+            listed.append(job)
     return listed
 
 
@@ -88,13 +89,16 @@ def written(parameters: Parameters) -> list[Job]:
     events = _events(parameters)
     n_tenth = max(2, math.ceil(len(events) / 10))
     tenth = stimuli.load_events(parameters.CORPUS, min(n_tenth, len(events)))
-    asked_about = events[events.event.isin(tenth.event)]
-    designs = _designs(parameters, asked_about)
-    first = designs[0].blocks[0].labels["setting"]
-    in_first = [design for design in designs if design.blocks[0].labels["setting"] == first]
-    scored = [asked for asked in parameters.models if asked.reading != "free"]
-    pairs = product(scored, in_first)
-    return [_job(parameters, *pair, parameters.sampling) for pair in pairs]
+    is_asked = events.event.isin(tenth.event)
+    designs = _designs(parameters, events[is_asked])
+
+    (first, _), *_ = designs
+    listed = []
+    for asked, (wording, design) in product(parameters.models, designs):
+        if asked.reading != "free" and wording == first:
+            job = _job(parameters, asked, design, parameters.sampling)
+            listed.append(job)
+    return listed
 
 
 def rewriting(parameters: Parameters) -> list[Job]:
@@ -127,14 +131,16 @@ def _events(parameters: Parameters) -> pd.DataFrame:
     return events
 
 
-def _designs(parameters: Parameters, events: pd.DataFrame) -> list[Design]:
+def _designs(parameters: Parameters, events: pd.DataFrame) -> list[tuple[stimuli.Setting, Design]]:
     """Make a design of each setting and category, which all models share."""
     categories = parameters.CATEGORIES or stimuli.identities().category.unique()
     designs = []
     for name in parameters.SETTINGS or stimuli.wordings()["settings"]:
         wording = stimuli.setting(name)
         if (events[wording.form] != "").all():
-            designs += [stimuli.design(events, wording, category) for category in categories]
+            for category in categories:
+                design = stimuli.design(events, wording, category)
+                designs.append((wording, design))
     if not designs:
         raise InputError(f"CORPUS {parameters.CORPUS!r} lacks the narratives that SETTINGS show")
     return designs

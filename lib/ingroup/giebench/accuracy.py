@@ -1,12 +1,10 @@
 """Accuracy of verdicts and its change between prompts and identities (sections 4 and 5)."""
 
-import numpy as np
 import pandas as pd
-from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.giebench import stimuli
-from ingroup.stats.intervals import holm
+from ingroup.stats.intervals import holm, mean_test
 from ingroup.stats.paired import sign_test
 
 OVERALL = "Overall"
@@ -198,50 +196,3 @@ def gains(answers: pd.DataFrame, value: str = "right") -> pd.DataFrame:
     table["p_holm"] = by_model.p.transform(holm)
     table["p_holm_like"] = by_model.p_like.transform(holm)
     return table
-
-
-def mean_test(differences: pd.Series, cluster: str) -> dict[str, float]:
-    """Test a mean against 0, with the observations in clusters.
-
-    Parameters
-    ----------
-    differences : Series
-        One number for each question.
-    cluster : str
-        The level of the index that names the cluster of each question; with a cluster each, this
-        is Student's t-test.
-
-    Returns
-    -------
-    dict
-        ``change`` (the mean), ``low`` and ``high`` (95 %), ``p`` and ``n`` (clusters). Where all
-        differences are 0, the interval has no width and p is 1. Where all are another number, or in
-        one cluster, interval and p are NaN.
-
-    Notes
-    -----
-    With the covariance of Liang and Zeger (1986, Biometrika 73:13) and one degree of freedom less
-    than there are clusters. For n questions with residuals r in G clusters::
-
-        SE^2 = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
-    """
-    codes, names = differences.index.get_level_values(cluster).factorize()
-    low = high = p = np.nan
-    if not differences.any():
-        low = high = 0.0
-        p = 1.0
-    elif differences.nunique() > 1 and len(names) > 1:
-        values = differences.to_numpy()
-        model = OLS(values, np.ones_like(values))
-        fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
-        (interval,) = fit.conf_int()
-        low, high = interval
-        (p,) = fit.pvalues
-
-    return {
-        "change": differences.mean(),
-        "low": low,
-        "high": high,
-        "p": p,
-        "n": len(names),
-    }

@@ -10,7 +10,7 @@ import pandas as pd
 import yaml
 
 from ingroup import RAW, SAMPLE, STIMULI, published
-from ingroup.tables import InputError, check, read_table
+from ingroup.tables import InputError, check, read_texts
 
 PROMPTS = ["Raw", "ID", "COT"]
 LETTERS = ["A", "B", "C", "D"]
@@ -188,11 +188,7 @@ def _plain(name):
 
 def _written(file):
     """Read questions from a CSV file; the key of a question is the number of its row."""
-    table = read_table(file, COLUMNS)[COLUMNS]
-    for column in COLUMNS:
-        is_text = table[column].str.strip() != ""
-        check(file, table[column], is_text, "a text")
-
+    table = read_texts(file, COLUMNS)[COLUMNS]
     known = categories()
     n_different = table[LETTERS].nunique(axis=1)
     check(file, table.category, table.category.isin(known), f"one of {', '.join(known)}")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 Numbers = NDArray[np.float64]
 TINY = 1e-9  # smaller standard deviations are rounding errors
@@ -84,6 +85,53 @@ def means_by(values: pd.Series, keys: Sequence[str]) -> pd.DataFrame:
     rows = [mean_over_items(of_cell) for _, of_cell in cells]
     index = cells.size().index
     return pd.DataFrame(rows, index, columns=Mean._fields)
+
+
+def mean_test(differences: pd.Series, cluster: str) -> dict[str, float]:
+    """Test a mean against 0, with the observations in clusters.
+
+    Parameters
+    ----------
+    differences : Series
+        One number for each item.
+    cluster : str
+        The level of the index that names the cluster of each item; with a cluster each, this
+        is Student's t-test.
+
+    Returns
+    -------
+    dict
+        ``change`` (the mean), ``low`` and ``high`` (95 %), ``p`` and ``n`` (clusters). Where all
+        differences are 0, the interval has no width and p is 1. Where all are another number, or in
+        one cluster, interval and p are NaN.
+
+    Notes
+    -----
+    With the covariance of Liang and Zeger (1986, Biometrika 73:13) and one degree of freedom less
+    than there are clusters. For n items with residuals r in G clusters::
+
+        SE^2 = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
+    """
+    codes, names = differences.index.get_level_values(cluster).factorize()
+    low = high = p = np.nan
+    if not differences.any():
+        low = high = 0.0
+        p = 1.0
+    elif differences.nunique() > 1 and len(names) > 1:
+        values = differences.to_numpy()
+        model = OLS(values, np.ones_like(values))
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
+        (interval,) = fit.conf_int()
+        low, high = interval
+        (p,) = fit.pvalues
+
+    return {
+        "change": differences.mean(),
+        "low": low,
+        "high": high,
+        "p": p,
+        "n": len(names),
+    }
 
 
 def interval_over_events(
