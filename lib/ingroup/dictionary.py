@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from ingroup import RAW, SAMPLE, STIMULI
@@ -89,26 +88,23 @@ def _from_long(file):
 
 def _from_wide(file, table):
     """Read a dictionary with one row for each word, as released."""
-    folded = _folded(file, table[WORD])
-    words = pd.DataFrame({"word": folded})
+    words = _folded(file, table[WORD])
+    nothing = pd.Series("", table.index)
     parts = []
     for column in table.filter(regex=f"{MEMBER}$"):
         dimension = column.removesuffix(MEMBER)
-        pairs = words.assign(
-            dimension=dimension,
-            direction=np.nan,
-        )
-        direction = dimension + DIRECTION
-        if direction in table:
-            pairs["direction"] = _numbers(file, table[direction])
-
+        cells = table.get(dimension + DIRECTION, nothing)
+        columns = {
+            "word": words,
+            "dimension": dimension,
+            "direction": _numbers(file, cells),
+        }
         # The released file has a few -1, which count as no membership.
-        numbers = _numbers(file, table[column])
-        members = pairs[numbers == 1]
-        parts.append(members)
-
+        is_member = _numbers(file, table[column]) == 1
+        pairs = pd.DataFrame(columns)[is_member]
+        parts.append(pairs)
     # Words without a dimension are words of the dictionary, too.
-    parts.append(words)
+    parts.append(words.to_frame("word"))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -1,6 +1,5 @@
 """KeyBERT's keywords of the reasons that models give (Tables 3 and 10 of Jeoung et al. 2023)."""
 
-import hashlib
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import yaml
+from pooch import file_hash
 
 from ingroup import DATA, STIMULI
 from ingroup.tables import InputError
@@ -50,9 +50,7 @@ def instrument(model: str) -> Path:
 
     folder = Path(spec.submodule_search_locations[0]) / entry["folder"]
     for file, expected in entry["files"].items():
-        with (folder / file).open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        if digest != expected:
+        if file_hash(folder / file) != expected:
             raise InputError(f"{folder / file} is not the published file: install {name} again")
     return folder
 

