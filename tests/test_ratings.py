@@ -15,7 +15,7 @@ def test_endings_are_never_merged():
     answers.loc[4, "reasoning"] = "The loss is"
     ratings = read_ratings(answers, 0, 100)
 
-    assert ratings["value"].dropna().to_dict() == {0: 85, 1: 85}
+    assert ratings["rating"].dropna().to_dict() == {0: 85, 1: 85}
     reasons = ["cut", "cut", "cut", "failed", "refused", "missing"]
     assert ratings["status"].tolist() == ["ok", "ok", *reasons]
 

@@ -95,7 +95,7 @@ def read_ratings(
     Returns
     -------
     DataFrame
-        ``value`` in points of the scale, NaN without one, and ``status``.
+        ``rating`` in points of the scale, NaN without one; ``status``; ``option_mass``, NaN.
     """
     of_cut = parse_cut_rating if rule is parse_rating else rule
     table = read_answers(
@@ -103,8 +103,8 @@ def read_ratings(
         lambda text: rule(text, low, high),
         lambda text: of_cut(text, low, high),
     )
-    table["value"] = table["value"].astype(float)
-    return table
+    rating = table["value"].astype(float)
+    return pd.DataFrame({"rating": rating, "status": table["status"], "option_mass": np.nan})
 
 
 # ---- scored answers
@@ -263,27 +263,25 @@ def load(
         ``option_mass``, the probability that the model, unconstrained, begins an admissible answer
         (NaN for free text).
     """
-    trials = trials.assign(model=job.model.name)
-    if not job.sampling.choices:
+    if job.sampling.choices:
+        stored = jobs.answers(job, ["text", "probabilities", "option_mass"])
+        read = {}
+        for reading in readings:
+            read[reading] = _scored(stored, job.sampling, reading, rng)
+    else:
         stored = jobs.answers(job, ["text", "reasoning"])
-        read = read_ratings(stored, low, high, rule)
-        return trials.assign(
-            reading="free",
-            reply=stored.text,
-            rating=read.value,
-            status=read.status,
-            option_mass=np.nan,
-        )
+        read = {"free": read_ratings(stored, low, high, rule)}
 
-    stored = jobs.answers(job, ["text", "probabilities", "option_mass"])
-    tables = []
-    for reading in readings:
-        table = trials.assign(
-            reading=reading,
-            reply=stored.text,
-            rating=numbers(stored, job.sampling, reading, rng)[0],
-            status=statuses(stored),
-            option_mass=matrix(stored.option_mass, 1)[:, 0],
-        )
-        tables.append(table)
+    labelled = trials.assign(model=job.model.name, reply=stored.text)
+    tables = [labelled.assign(reading=name).join(table) for name, table in read.items()]
     return pd.concat(tables, ignore_index=True)
+
+
+def _scored(stored, sampling, reading, rng):
+    """Read the columns of `read_ratings` from scored answers."""
+    columns = {
+        "rating": numbers(stored, sampling, reading, rng)[0],
+        "status": statuses(stored),
+        "option_mass": matrix(stored.option_mass, 1)[:, 0],
+    }
+    return pd.DataFrame(columns)
