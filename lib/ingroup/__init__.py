@@ -1,6 +1,10 @@
 """Four papers on how language models see social groups. Here are the places of all files."""
 
+import warnings
 from pathlib import Path
+
+# tqdm asks for widgets of Jupyter. Its bars are plain text here.
+warnings.filterwarnings("ignore", message="IProgress not found")
 
 ROOT = Path(__file__).resolve().parents[2]
 LIB = ROOT / "lib" / "ingroup"

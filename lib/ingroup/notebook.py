@@ -1,7 +1,6 @@
 """What every notebook shares: where its tables and figures go, and the replies behind a number."""
 
 import os
-import warnings
 
 import pandas as pd
 from IPython.display import HTML
@@ -12,8 +11,6 @@ from ingroup.inference.jobs import Job, answers
 from ingroup.inference.models import label
 from ingroup.style import save_figure
 
-# tqdm asks for widgets of Jupyter. Its bars are plain text here.
-warnings.filterwarnings("ignore", message="IProgress not found")
 # A dollar in a reply is no formula.
 pd.set_option("display.html.use_mathjax", False, "styler.html.mathjax", False)
 
