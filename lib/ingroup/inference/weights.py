@@ -132,9 +132,12 @@ def _download(requirement: str, scratch: Path) -> Path:
 def _convert(about: dict[str, Any], scratch: Path, folder: Path) -> None:
     """Write a GGUF file as a folder: safetensors, configuration, tokenizer, chat template."""
     import torch
+    import transformers
     from tokenizers.pre_tokenizers import Digits, Sequence
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    # Bars would fill a notebook with their states.
+    transformers.utils.logging.disable_progress_bar()
     tokenizer = AutoTokenizer.from_pretrained(scratch, gguf_file="weights.gguf")
     tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
     if about.get("individual_digits"):
