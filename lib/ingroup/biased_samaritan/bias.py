@@ -87,7 +87,9 @@ def minus_control(units: pd.Series) -> pd.Series:
 
 
 def like_these(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Test each group against the control for phrasings like these (`crossed.over_levels`).
+    """Test each group against the control, phrasings and scenarios being samples.
+
+    See `crossed.over_levels`.
 
     Returns
     -------

@@ -125,8 +125,9 @@ def _events(parameters: Parameters) -> pd.DataFrame:
     for job in rewriting(parameters):
         replies = shared.answers(job, ["text"])
         texts = replies.text.fillna("").map(stimuli.rewritten)
-        for event in events.event[texts == ""]:
-            raise InputError(f"REWRITER {job.model.name!r} gave no text of the event {event!r}")
+        lacking = events.event[texts == ""].tolist()
+        if lacking:
+            raise InputError(f"REWRITER {job.model.name!r} gave no text of {lacking[0]!r}")
         events["third_person_text"] = texts
     return events
 
@@ -181,6 +182,7 @@ def load(job: Job, parsing: str = "sound") -> pd.DataFrame:
     DataFrame
         As `ratings.load`, with the columns `TRIAL`: "expected" and "greedy" stand below each other.
     """
+    # Each design crosses the three factors of one setting and category.
     (block,) = job.design.blocks
     levels = dict(block.factors)
     levels["event"] = [event["event"] for event in levels["event"]]

@@ -227,7 +227,7 @@ def _read(job, parsing):
 
 
 def _parse_cut(text):
-    """Read what stands before a loop, which states no verdict."""
+    """Read what stands before a text repeats itself: a loop states no verdict."""
     return parse_verdict(without_loop(text))
 
 
