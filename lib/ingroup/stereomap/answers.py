@@ -13,7 +13,6 @@ from pydantic import Field
 from ingroup.inference import parameters as shared
 from ingroup.inference.answers import LENGTH, Sampling
 from ingroup.inference.jobs import Job, answers
-from ingroup.inference.models import Model
 from ingroup.inference.parameters import AtLeast0, Count, Texts
 from ingroup.parsing import CUT, OK, UNPARSABLE
 from ingroup.ratings import WITHOUT_TEXT, matrix, numbers, statuses
@@ -43,36 +42,39 @@ class Parameters(shared.Parameters):
     SHEETS: Texts = Field(default_factory=list)
 
 
-def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
+def _jobs(p, model, is_scored):
     """Plan the jobs of a model: both versions, then the reduced forms of `FIRST`."""
-    _, *reduced = stimuli.ABLATIONS
-    sections = [("EXTENDED", PAPER, p.ROUNDS), ("ORIGINAL", PAPER, p.ROUNDS)]
-    for ablation in reduced:
-        section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
-        sections.append(section)
+    sections = [("EXTENDED", PAPER), ("ORIGINAL", PAPER)]
+    for ablation in stimuli.ABLATIONS[1:]:
+        sections.append(("EXTENDED", ablation))
 
     planned = []
-    for number, (version, ablation, rounds) in enumerate(sections):
+    for number, (version, ablation) in enumerate(sections):
         which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
         groups = stimuli.names(which, p.GROUPS)
+        prompts = list(stimuli.prompts(version))
+        rounds = p.ROUNDS
+        if ablation != PAPER:
+            prompts = [FIRST]
+            rounds = p.ABLATION_ROUNDS
         if not groups or not rounds:
             continue
 
-        names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
         manner = {"form": p.FORM, "wording": p.WORDING}
         if is_scored:
-            asked = _scored_lists(version, names)
+            asked = _scored_lists(version, prompts)
         else:
-            asked = _rounds(p, names, rounds, number)
+            asked = _rounds(p, prompts, rounds, number)
             manner["calls"] = p.CALLS
 
-        for end, together, turn, sampling in asked:
-            design = stimuli.design(version, groups, together, ablation, **manner)
+        for end, names, turn, sampling in asked:
+            text = f"{version} {ablation} {p.FORM} {p.CALLS} {end}"
+            words = re.findall(r"[\w+]+", text.replace("w/o", "wo"))
             job = Job(
                 study="stereomap",
-                part=_part(p, version, ablation, end),
+                part="-".join(words),
                 model=model,
-                design=design,
+                design=stimuli.design(version, groups, names, ablation, **manner),
                 sampling=sampling,
                 labels={"version": version, "ablation": ablation, "round": turn},
             )
@@ -80,29 +82,18 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     return planned
 
 
-def _scored_lists(version, names):
+def _scored_lists(version, prompts):
     """Ask for scored answers: neighbouring prompts with the same words share a job."""
-    for (words, _), same in groupby(names, partial(stimuli.expected, version)):
-        together = list(same)
-        end = together[0].lower()
-        yield end, together, 1, scored_sampling(words)
+    for (words, _), same in groupby(prompts, partial(stimuli.expected, version)):
+        names = list(same)
+        yield names[0].lower(), names, 1, scored_sampling(words)
 
 
-def _rounds(p, names, rounds, number):
+def _rounds(p, prompts, rounds, number):
     """Ask for free text: a round has a seed of its own, as has a section."""
     for turn in range(1, rounds + 1):
         seed = p.SEED + number + 1000 * turn
-        sampling = replace(p.sampling, seed=seed)
-        yield f"round{turn}", names, turn, sampling
-
-
-def _part(p, version, ablation, end):
-    """Name a part of the study: words and hyphens alone."""
-    without_slash = ablation.replace("w/o", "wo")
-    wording = "" if p.WORDING == "paper" else "as sent"
-    text = f"{version} {without_slash} {p.FORM} {p.CALLS} {wording} {end}"
-    words = re.findall(r"[\w+]+", text)
-    return "-".join(words)
+        yield f"round{turn}", prompts, turn, replace(p.sampling, seed=seed)
 
 
 def scored_sampling(words: tuple[str, ...]) -> Sampling:
@@ -117,8 +108,7 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
         bullet = "" if word == OVERALL else "- "
         prefixes.append(f"{before}{bullet}{word}:")
     # A number begins with the blank after the colon.
-    numbers = range(LOW, HIGH + 1)
-    choices = [f" {number}" for number in numbers]
+    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
     return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 
@@ -128,7 +118,7 @@ def jobs(parameters: Parameters) -> list[Job]:
     Scored answers have one round, because the distribution is always the same. Neighbouring prompts
     with the same words share a job.
     """
-    planned: list[Job] = []
+    planned = []
     for model in parameters.models:
         planned += _jobs(parameters, model, model.reading != "free")
     return planned
@@ -140,11 +130,11 @@ def written(parameters: Parameters) -> list[Job]:
     Only text can have keywords and reasons, and only text can refuse. A recorded model of which no
     text is recorded is left out.
     """
-    planned: list[Job] = []
-    scored = [model for model in parameters.models if model.reading != "free"]
-    for model in scored:
+    planned = []
+    for model in parameters.models:
         texts = _jobs(parameters, model, is_scored=False)
-        if model.engine != "recorded" or any(len(job.recorded()) for job in texts):
+        has_texts = model.engine != "recorded" or any(len(job.recorded()) for job in texts)
+        if model.reading != "free" and has_texts:
             planned += texts
     return planned
 
@@ -170,9 +160,10 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
     -------
     DataFrame
         One row for each trial, in the order of the design: `ROUND`, ``construct``, ``prompt``,
-        ``part``, ``group``; ``text``, without the last word of a cut reply; ``finish_reason``;
-        ``n_keywords`` that were asked for; ``ratings``, a dict of each rated item; ``status``,
-        "ok", "incomplete" (some words have a rating) or the reason why there is none.
+        ``part``, ``group``; ``text``, without the last word of a cut reply, and "" of a filtered,
+        failed or missing one; ``finish_reason``; ``n_keywords`` that were asked for; ``ratings``, a
+        dict of each rated item; ``status``, "ok", "incomplete" (some words have a rating) or the
+        reason why there is none.
     """
     stored = answers(job, ["text"])
     table = _trials(job, "free")
@@ -181,38 +172,30 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
     # The last word of a cut reply may be half a number or half a keyword.
     without_last = texts.str.replace(r"\S+\Z", "", regex=True)
     is_cut = stored.finish_reason == LENGTH
-    table["text"] = texts.mask(is_cut, without_last)
+    is_without = stored.finish_reason.isin(WITHOUT_TEXT)
+    table["text"] = texts.mask(is_cut, without_last).mask(is_without, "")
 
     rows = []
     for trial in table.itertuples():
         words, n_keywords = stimuli.expected(
             trial.version, trial.prompt, trial.part, trial.ablation
         )
-        ratings, status = _read(trial, words, n_keywords, rule)
+        if words:
+            ratings, status = parse_ratings(trial.text, words, rule)
+        else:
+            ratings = {}
+            status = parse_keywords(trial.text, n_keywords).status
+
+        if trial.finish_reason == LENGTH and status == UNPARSABLE:
+            status = CUT
         row = {
             "n_keywords": n_keywords,
             "ratings": ratings,
-            "status": status,
+            "status": WITHOUT_TEXT.get(trial.finish_reason, status),
         }
         rows.append(row)
     read = pd.DataFrame(rows)
     return table.join(read)
-
-
-def _read(trial, words, n_keywords, rule):
-    """Read the ratings in a reply, and say why there are none."""
-    if trial.finish_reason in WITHOUT_TEXT:
-        nothing = dict.fromkeys(words, np.nan)
-        return nothing, WITHOUT_TEXT[trial.finish_reason]
-
-    values = {}
-    if words:
-        values, status, *_ = parse_ratings(trial.text, words, rule)
-    else:
-        status = parse_keywords(trial.text, n_keywords).status
-    if trial.finish_reason == LENGTH and status == UNPARSABLE:
-        status = CUT
-    return values, status
 
 
 def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
@@ -279,12 +262,3 @@ def _scored(job, reading):
     table = wide.melt(list(trials), var_name="item", value_name="rating")
     # `melt` puts the columns below each other.
     return table.assign(option_mass=mass.ravel("F"))
-
-
-def load_all(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
-    """Read the ratings of several jobs into one long table."""
-    tables = []
-    for job in planned:
-        table = load(job, rule)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)

@@ -90,11 +90,8 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         by_group = by_round.groupby([*MAP, "group"], sort=False)
         counts = by_group.Warmth.agg(rounds="size", used="count")
         means = by_group.mean()
-        table = counts.join(means)
-        tables.append(table)
-
-    both = pd.concat(tables)
-    return both.reset_index()
+        tables.append(counts.join(means))
+    return pd.concat(tables).reset_index()
 
 
 def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.Series:
@@ -132,20 +129,18 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     labels = kmeans.fit_predict(complete.to_numpy())
     found = pd.Series(labels, complete.index)
 
+    number_of = {}
     anchors = stimuli.ANCHORS.get(version, [])
-    anchors = anchors[:n_clusters]
-    places = range(len(anchors))
-    of_anchor = pd.Series(places, anchors, dtype=int)
-    numbers = of_anchor.groupby(found).min()
+    for number, anchor in enumerate(anchors[:n_clusters]):
+        if anchor in found:
+            number_of.setdefault(found[anchor], number)
 
     heights = complete.sum(axis=1)
-    means = heights.groupby(found).mean()
-    others = means.drop(numbers.index)
-    others = others.round(9)
-    lowest_first = others.sort_values(kind="stable")
-    free = pd.RangeIndex(n_clusters).difference(numbers)
-    of_others = pd.Series(free, lowest_first.index)
-    number_of = pd.concat([numbers, of_others])
+    means = heights.groupby(found).mean().round(9)
+    others = means.drop(list(number_of))
+    lowest_first = others.sort_values(kind="stable").index
+    free = set(range(n_clusters)).difference(number_of.values())
+    number_of |= zip(lowest_first, sorted(free), strict=True)
     numbered = found.map(number_of)
     return numbered.reindex(points.index)
 
@@ -160,8 +155,7 @@ def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
     for (*_, version), of_map in positions.groupby(MAP, sort=False):
         points = of_map.set_index("group")
         found = cluster(points, n_clusters, version)
-        table = of_map.assign(cluster=found.to_numpy())
-        tables.append(table)
+        tables.append(of_map.assign(cluster=found.to_numpy()))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -186,28 +180,21 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     where a model rates all groups alike, most clusters of many groups get a sign.
     """
     keys = [*MAP, "cluster"]
-    members = clustered.dropna(subset="cluster")
-    members = members.astype({"cluster": int})
+    members = clustered.dropna(subset="cluster").astype({"cluster": int})
     members = members.set_index(keys)
-    by_cluster = members.groupby(keys)
-    centroids = by_cluster[AXES].agg(np.mean)
-
-    differences = members.Competence - members.Warmth
-    tests = means_by(differences, keys)
+    centroids = members.groupby(keys)[AXES].agg(np.mean)
+    tests = means_by(members.Competence - members.Warmth, keys)
     names = {
         "estimate": "difference",
         "statistic": "t",
     }
-    tests = tests.rename(columns=names)
-    both = centroids.join(tests)
+    both = centroids.join(tests).rename(columns=names)
     columns = ["n", *AXES, "difference", "low", "high", "t", "p"]
     table = both[columns].reset_index()
 
-    is_untested = table.p.isna()
-    is_equal = table.p >= ALPHA
-    is_larger = table.difference > 0
-    cases = [is_untested, is_equal, is_larger]
-    table["sign"] = np.select(cases, ["", "=", ">"], "<")
+    table["sign"] = np.where(table.difference > 0, ">", "<")
+    table.loc[table.p >= ALPHA, "sign"] = "="
+    table.loc[table.p.isna(), "sign"] = ""
     return table
 
 
@@ -278,18 +265,15 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
 
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
-
     values = []
     # The first order is that of people's map itself.
     for order in permutations(places):
         in_order = np.array(order)[member_of]
         *_, distance = procrustes(in_order, ours)
         values.append(1 - distance)
-    least = values[0] - TINY
-    is_as_large = np.array(values) >= least
-    row["value"] = values[0]
-    row["p"] = is_as_large.mean()
-    return row
+
+    is_as_large = np.array(values) >= values[0] - TINY
+    return row | {"value": values[0], "p": is_as_large.mean()}
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -334,26 +318,20 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     not depend on which axis is rated higher on the whole. People's own is 2.0 points.
     """
     competent, warm = lean_by_side(points)
-    value = competent.mean() - warm.mean()
     both = pd.concat([competent, warm])
+    value = competent.mean() - warm.mean()
 
     low = high = p = np.nan
-    fewest = min(len(competent), len(warm))
-    if fewest > 1 and is_flat(both):
+    has_pairs = len(competent) > 1 and len(warm) > 1
+    if has_pairs and is_flat(both):
         low = high = 0.0
         p = 1.0
-    elif fewest > 1:
+    elif has_pairs:
         # SciPy's Welch warns where one side does not vary.
         welch = CompareMeans.from_data(competent, warm)
         low, high = welch.tconfint_diff(usevar="unequal")
         _, p, _ = welch.ttest_ind(usevar="unequal")
-    return {
-        "value": value,
-        "n": len(both),
-        "low": low,
-        "high": high,
-        "p": p,
-    }
+    return {"value": value, "n": len(both), "low": low, "high": high, "p": p}
 
 
 def correlations(
@@ -377,21 +355,13 @@ def correlations(
     rows = []
     for predictor, outcome in product(predictors, outcomes):
         both = points[[predictor, outcome]].dropna()
-        rho = p = np.nan
+        row = {"predictor": predictor, "outcome": outcome, "n": len(both)}
         # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
         spreads = both.max() - both.min()
         if len(both) > 3 and min(spreads) > TINY:
-            rho, p = stats.spearmanr(both)
-
-        row = {
-            "predictor": predictor,
-            "outcome": outcome,
-            "n": len(both),
-            "rho": rho,
-            "p": p,
-        }
+            row["rho"], row["p"] = stats.spearmanr(both)
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["predictor", "outcome", "n", "rho", "p"])
 
 
 def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
@@ -405,8 +375,7 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
     """
     of_item = ratings[ratings.item == item]
     by_group = of_item.groupby("group", sort=False)
-    groups = by_group.rating.agg(mean="mean", variance="var")
-    groups = groups.dropna(subset="mean")
+    groups = by_group.rating.agg(mean="mean", variance="var").dropna(subset="mean")
     # Means that differ by rounding errors are ties.
     groups = groups.round({"mean": 9})
 
@@ -414,7 +383,6 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
         "highest": groups.nlargest(n, "mean"),
         "lowest": groups.nsmallest(n, "mean"),
     }
-    table = pd.concat(ends, names=["end"])
-    table = table.reset_index()
+    table = pd.concat(ends, names=["end"]).reset_index()
     place = table.groupby("end").cumcount()
     return table.assign(item=item, rank=place + 1)

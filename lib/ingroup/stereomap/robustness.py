@@ -178,39 +178,29 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     replies : DataFrame
         From `answers.replies`, of one model.
     rng : numpy.random.Generator
-        Draws the replies, and the order of the groups.
+        Draws the replies.
     per_group : int
         How many replies, or as many as there are.
 
     Returns
     -------
     DataFrame
-        ``id``, ``group``, ``prompt``, ``round``, ``reply`` and the blank `CRITERIA`; "-" where a
+        ``group``, ``prompt``, ``round``, ``reply`` and the blank `CRITERIA`, by group; "-" where a
         coherence is not asked: it is asked once, in a group's last row. Refused, cut, failed and
         missing replies are left out.
     """
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
-    shuffled = usable.iloc[rng.permutation(len(usable))]
-    parts = [shuffled[:0]]
-    for _, of_group in shuffled.groupby("group", sort=False):
-        first = of_group.head(per_group)
-        parts.append(first)
-    drawn = pd.concat(parts, ignore_index=True)
+    shuffled = usable.sample(frac=1, random_state=rng)
+    drawn = shuffled.groupby("group").head(per_group)
+    drawn = drawn.sort_values("group", kind="stable")
 
-    is_last = ~drawn.group.duplicated(keep="last")
+    table = drawn[["group", "prompt", "round"]]
     # A spreadsheet would take these signs for a formula.
-    replies = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
-    columns = {
-        "id": "r" + drawn.index.astype(str),
-        "group": drawn.group,
-        "prompt": drawn.prompt,
-        "round": drawn["round"],
-        "reply": replies,
-        "relevance": "",
-        "soundness": "",
-        "coherence": np.where(is_last, "", "-"),
-    }
-    return pd.DataFrame(columns)
+    escaped = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
+    table = table.assign(reply=escaped, relevance="", soundness="", coherence="")
+    is_asked = ~table.group.duplicated(keep="last")
+    table["coherence"] = table.coherence.where(is_asked, "-")
+    return table
 
 
 def summary(files: list[Path]) -> pd.DataFrame:

@@ -4,6 +4,7 @@ EXTENDED prompts (Table 7) ask for a list of words about 98 groups, ORIGINAL pro
 one word at a time about 24. Some groups have dated or offensive names, which are the paper's.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import yaml
 from ingroup import STIMULI, published
 from ingroup.inference.answers import Chat
 from ingroup.inference.design import Block, Design
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import InputError, check, read_table
 
 FOLDER = STIMULI / "stereomap"
 TEXTS = yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
@@ -31,20 +32,23 @@ class Prompt(NamedTuple):
 
     Attributes
     ----------
+    names : list of str
+        The names of the prompts that share these texts. A name takes the place of "{attribute}".
     construct : str
         The type that the paper prints beside the prompt.
-    parts : dict of str
-        The texts in order, out of "keywords", "ratings" and "overall".
-    words : dict of list
-        The words that the reply to a part rates.
     n_keywords : dict of int
         How many keywords the reply to a part lists.
+    words : dict of list
+        The words that the reply to a part rates.
+    parts : dict of str
+        The texts in order, out of "keywords", "ratings" and "overall".
     """
 
+    names: list[str]
     construct: str
-    parts: dict[str, str]
-    words: dict[str, list[str]]
     n_keywords: dict[str, int]
+    words: dict[str, list[str]]
+    parts: dict[str, str]
 
 
 @cache
@@ -66,8 +70,8 @@ def groups() -> pd.DataFrame:
     file = FOLDER / "groups.csv"
     columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
     table = read_table(file, columns)
-    for row in table.index[table.group.duplicated()]:
-        raise wrong(file, row, "group", table.group[row], "each group once")
+    is_first = ~table.group.duplicated()
+    check(file, table.group, is_first, "each group once")
     return table.set_index("group")
 
 
@@ -100,16 +104,8 @@ def prompts(version: str) -> dict[str, Prompt]:
     """Read the prompts of Table 7 ("EXTENDED") or Table 6 ("ORIGINAL") by their names."""
     by_name = {}
     for entry in TEXTS[version]:
-        for name in entry["names"]:
-            parts = {}
-            for part, text in entry["parts"].items():
-                parts[part] = text.replace("{attribute}", name)
-            by_name[name] = Prompt(
-                construct=entry["construct"],
-                parts=parts,
-                words=entry["words"],
-                n_keywords=entry["n_keywords"],
-            )
+        prompt = Prompt(**entry)
+        by_name |= dict.fromkeys(prompt.names, prompt)
     return by_name
 
 
@@ -153,10 +149,9 @@ def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -
         parts["ratings"] = " ".join([*moved, ratings])
 
     if "instructions" in left_out:
-        nothing = {f" {sentence}": "" for sentence in instructions}
+        sentences = "|".join(map(re.escape, instructions))
         for part, text in parts.items():
-            # With a blank in front, a sentence at the very start is found as well.
-            without = _replaced(f" {text}", nothing)
+            without = re.sub(f" ?(?:{sentences})", "", text)
             parts[part] = without.strip()
     return parts
 
@@ -198,6 +193,7 @@ def chats(
     changes = {
         **TEXTS["calls"][calls],
         **TEXTS["forms"][form],
+        "{attribute}": name,
         "{group}": people,
         "{people}": people,
     }
@@ -239,14 +235,16 @@ def design(
     **manner : str
         ``form``, ``wording`` and ``calls``, as in `chats`.
     """
+
+    def render(condition):
+        group, name, part = (condition[label] for label in ("group", "prompt", "part"))
+        return chats(group, version, name, ablation, **manner)[part]
+
     blocks = []
     for name in names:
-        for part in chats(groups[0], version, name, ablation, **manner):
-
-            def render(condition, name=name, part=part):
-                return chats(condition["group"], version, name, ablation, **manner)[part]
-
-            construct = prompts(version)[name].construct
-            labels = {"construct": construct, "prompt": name, "part": part}
-            blocks.append(Block(labels, {"group": list(groups)}, render))
+        construct = prompts(version)[name].construct
+        labels = {"construct": construct, "prompt": name}
+        parts = list(chats(groups[0], version, name, ablation, **manner))
+        block = Block(labels, {"part": parts, "group": list(groups)}, render)
+        blocks.append(block)
     return Design(blocks)
