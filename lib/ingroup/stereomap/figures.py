@@ -54,11 +54,11 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
     ours["sign"] = ours.sign.replace("", "?")
 
     both = pd.concat([theirs, ours])
-    competence = both.Competence.map("{:.2f}".format)
-    warmth = both.Warmth.map("{:.2f}".format)
-    centroid = competence + both.sign + warmth
+    template = "{Competence:.2f}{sign}{Warmth:.2f}"
+    centroid = both.apply(template.format_map, axis=1)
+    has_position = both.Warmth.notna()
     is_further = both.duplicated(["source", "cluster"])
-    both["C, W"] = centroid.fillna("-").mask(is_further, "")
+    both["C, W"] = centroid.where(has_position, "-").mask(is_further, "")
 
     columns = {}
     for source, rows in both.groupby("source", sort=False):

@@ -59,14 +59,12 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     lowest = by_reply.rating.transform("min", skipna=False)
     rated["rating"] = rated.rating.mask(lowest.isna())
 
-    keys = [*ROUND, "group", "family", "dimension"]
-    dimensions = rated.groupby(keys, sort=False).rating.mean()
-    axes = dimensions.groupby(keys[:-1], sort=False).mean()
-    axes = axes.unstack("family", sort=False).reindex(columns=AXES)
-    wide = dimensions.droplevel("family").unstack("dimension", sort=False)
-    order = words.dimension.unique()
-    in_order = wide.reindex(columns=order)
-    return axes.join(in_order)
+    by_dimension = rated.groupby([*ROUND, "group", "dimension"], sort=False)
+    dimensions = by_dimension.rating.mean().unstack("dimension", sort=False)
+    families = words.groupby("dimension", sort=False).family.first()
+    dimensions = dimensions.reindex(columns=families.index)
+    axes = dimensions.T.groupby(families).mean().T
+    return axes[AXES].join(dimensions)
 
 
 def positions(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -218,9 +216,8 @@ def printed_groups(version: str) -> pd.DataFrame:
 
 def people() -> pd.DataFrame:
     """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
-    table = printed_groups("ORIGINAL").set_index("group")
-    is_of_people = table.source == "Fiske et al. (2002)"
-    return table[is_of_people][AXES]
+    table = printed_groups("ORIGINAL").query("source == 'Fiske et al. (2002)'")
+    return table.set_index("group")[AXES]
 
 
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:

@@ -194,13 +194,16 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     drawn = shuffled.groupby("group").head(per_group)
     drawn = drawn.sort_values("group", kind="stable")
 
-    table = drawn[["group", "prompt", "round"]]
+    is_last = ~drawn.group.duplicated(keep="last")
     # A spreadsheet would take these signs for a formula.
     escaped = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
-    table = table.assign(reply=escaped, relevance="", soundness="", coherence="")
-    is_asked = ~table.group.duplicated(keep="last")
-    table["coherence"] = table.coherence.where(is_asked, "-")
-    return table
+    about = drawn[["group", "prompt", "round"]]
+    return about.assign(
+        reply=escaped,
+        relevance="",
+        soundness="",
+        coherence=np.where(is_last, "", "-"),
+    )
 
 
 def summary(files: list[Path]) -> pd.DataFrame:
@@ -216,18 +219,16 @@ def summary(files: list[Path]) -> pd.DataFrame:
     InputError
         A cell is neither blank nor a number from 0 to 1.
     """
-    tables = []
+    marks = {}
     for file in map(Path, files):
         table = read_table(file, CRITERIA)
-        table = table[CRITERIA]
-        for criterion, cells in table.items():
-            marks = pd.to_numeric(cells, errors="coerce")
-            is_right = marks.between(0, 1) | cells.isin(["", "-"])
+        for criterion in CRITERIA:
+            cells = table[criterion]
+            numbers = pd.to_numeric(cells, errors="coerce")
+            is_right = numbers.between(0, 1) | cells.isin(["", "-"])
             check(file, cells, is_right, "a number from 0 to 1")
-            table[criterion] = marks
-        tables.append(table)
+            marks[criterion, file] = numbers
 
-    marks = pd.concat(tables)
-    marks = marks.melt(var_name="criterion", value_name="mark")
-    by_criterion = marks.groupby("criterion", sort=False).mark
+    both = pd.concat(marks, names=["criterion", "file"])
+    by_criterion = both.groupby("criterion", sort=False)
     return by_criterion.agg(mean="mean", std="std", n="count")
