@@ -47,6 +47,7 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
     groups = clustered[[*MAP, "cluster", "group"]]
     centroids = tests[tests.version == version]
     ours = groups.merge(centroids).sort_values("cluster", kind="stable")
+
     printed_names = theirs.group.str.casefold()
     is_printed = ours.group.str.casefold().isin(printed_names)
     ours = ours[is_printed].rename(columns={"model": "source"})
@@ -57,8 +58,9 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
     template = "{Competence:.2f}{sign}{Warmth:.2f}"
     centroid = both.apply(template.format_map, axis=1)
     has_position = both.Warmth.notna()
+    centroid = centroid.where(has_position, "-")
     is_further = both.duplicated(["source", "cluster"])
-    both["C, W"] = centroid.where(has_position, "-").mask(is_further, "")
+    both["C, W"] = centroid.mask(is_further, "")
 
     columns = {}
     for source, rows in both.groupby("source", sort=False):
@@ -83,12 +85,15 @@ def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
         "spearman_rho": "rho",
         "significance": "stars",
     }
-    theirs = theirs.rename(columns=names).fillna({"stars": ""})
+    theirs = theirs.rename(columns=names)
+    theirs = theirs.fillna({"stars": ""})
     ours = here.replace({"predictor": WORDS, "outcome": WORDS})
     stars = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
     ours["stars"] = stars.astype("str").fillna("")
+
+    index = ["predictor"]
     columns = ["model", "outcome"]
-    return published.layout(theirs, ours, ["predictor"], columns, "{rho:.2f}{stars}")
+    return published.layout(theirs, ours, index, columns, "{rho:.2f}{stars}")
 
 
 def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
@@ -174,15 +179,16 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
     for model, points in both.groupby("model", sort=False):
         ax = grid.axes_dict[model]
         _map(ax, points, model)
-        panels.append((ax, points.set_index("group")[AXES]))
+        axes = points.set_index("group")[AXES]
+        panels.append((ax, axes))
     grid.set_axis_labels(*AXES).tight_layout()
 
     # Names need the final size of the panels. Each printed cluster has its name.
     chosen = {*printed.group, *(named or here.group)}
-    for ax, points in panels:
-        names = chosen.union(points.idxmin(), points.idxmax())
-        is_named = points.index.isin(names)
-        write_names(ax, points[is_named])
+    for ax, axes in panels:
+        names = chosen.union(axes.idxmin(), axes.idxmax())
+        is_named = axes.index.isin(names)
+        write_names(ax, axes[is_named])
     return grid.figure
 
 

@@ -59,9 +59,11 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     lowest = by_reply.rating.transform("min", skipna=False)
     rated["rating"] = rated.rating.mask(lowest.isna())
 
-    by_dimension = rated.groupby([*ROUND, "group", "dimension"], sort=False)
-    dimensions = by_dimension.rating.mean().unstack("dimension", sort=False)
-    families = words.groupby("dimension", sort=False).family.first()
+    keys = [*ROUND, "group", "dimension"]
+    means = rated.groupby(keys, sort=False).rating.mean()
+    dimensions = means.unstack("dimension", sort=False)
+    of_dimension = words.groupby("dimension", sort=False)
+    families = of_dimension.family.first()
     dimensions = dimensions.reindex(columns=families.index)
     axes = dimensions.T.groupby(families).mean().T
     return axes[AXES].join(dimensions)
@@ -88,7 +90,9 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         by_group = by_round.groupby([*MAP, "group"], sort=False)
         counts = by_group.Warmth.agg(rounds="size", used="count")
         means = by_group.mean()
-        tables.append(counts.join(means))
+        table = counts.join(means)
+        tables.append(table)
+
     return pd.concat(tables).reset_index()
 
 
@@ -133,27 +137,29 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
         if anchor in found:
             number_of.setdefault(found[anchor], number)
 
-    heights = complete.sum(axis=1)
-    means = heights.groupby(found).mean().round(9)
-    others = means.drop(list(number_of))
-    lowest_first = others.sort_values(kind="stable").index
-    free = set(range(n_clusters)).difference(number_of.values())
-    number_of |= zip(lowest_first, sorted(free), strict=True)
+    heights = kmeans.cluster_centers_.sum(axis=1)
+    heights = pd.Series(heights).round(9)
+    others = heights.drop(list(number_of))
+    lowest_first = others.sort_values(kind="stable")
+    taken = number_of.values()
+    free = [number for number in range(n_clusters) if number not in taken]
+    number_of |= zip(lowest_first.index, free, strict=True)
     numbered = found.map(number_of)
     return numbered.reindex(points.index)
 
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
     """Cluster the groups of every map. The result is `positions` with a column ``cluster``."""
-    has_place = positions[AXES].notna().all(axis=1)
-    if not has_place.any():
+    placed = positions.dropna(subset=AXES)
+    if placed.empty:
         raise InputError("no group is rated in warmth and competence: there is nothing to map")
 
     tables = []
     for (*_, version), of_map in positions.groupby(MAP, sort=False):
         points = of_map.set_index("group")
         found = cluster(points, n_clusters, version)
-        tables.append(of_map.assign(cluster=found.to_numpy()))
+        table = of_map.assign(cluster=found.to_numpy())
+        tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -178,19 +184,24 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     where a model rates all groups alike, most clusters of many groups get a sign.
     """
     keys = [*MAP, "cluster"]
-    members = clustered.dropna(subset="cluster").astype({"cluster": int})
+    members = clustered.dropna(subset="cluster")
+    members = members.astype({"cluster": int})
     members = members.set_index(keys)
     centroids = members.groupby(keys)[AXES].agg(np.mean)
-    tests = means_by(members.Competence - members.Warmth, keys)
+
+    differences = members.Competence - members.Warmth
+    tests = means_by(differences, keys)
     names = {
         "estimate": "difference",
         "statistic": "t",
     }
-    both = centroids.join(tests).rename(columns=names)
+    both = centroids.join(tests)
+    both = both.rename(columns=names)
     columns = ["n", *AXES, "difference", "low", "high", "t", "p"]
     table = both[columns].reset_index()
 
-    table["sign"] = np.where(table.difference > 0, ">", "<")
+    is_larger = table.difference > 0
+    table["sign"] = np.where(is_larger, ">", "<")
     table.loc[table.p >= ALPHA, "sign"] = "="
     table.loc[table.p.isna(), "sign"] = ""
     return table
@@ -216,8 +227,9 @@ def printed_groups(version: str) -> pd.DataFrame:
 
 def people() -> pd.DataFrame:
     """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
-    table = printed_groups("ORIGINAL").query("source == 'Fiske et al. (2002)'")
-    return table.set_index("group")[AXES]
+    printed = printed_groups("ORIGINAL")
+    of_people = printed.query("source == 'Fiske et al. (2002)'")
+    return of_people.set_index("group")[AXES]
 
 
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
@@ -233,7 +245,7 @@ def is_flat(values: ArrayLike) -> bool:
     if len(values) < 2:
         return True
     spreads = np.ptp(values, axis=0)
-    return bool(spreads.max() < TINY)
+    return spreads.max() < TINY
 
 
 def agreement(points: pd.DataFrame) -> dict[str, float]:
@@ -269,8 +281,10 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
         *_, distance = procrustes(in_order, ours)
         values.append(1 - distance)
 
-    is_as_large = np.array(values) >= values[0] - TINY
-    return row | {"value": values[0], "p": is_as_large.mean()}
+    row["value"] = values[0]
+    least = values[0] - TINY
+    row["p"] = np.mean(np.array(values) >= least)
+    return row
 
 
 def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -319,16 +333,22 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     value = competent.mean() - warm.mean()
 
     low = high = p = np.nan
-    has_pairs = len(competent) > 1 and len(warm) > 1
-    if has_pairs and is_flat(both):
+    fewest = min(len(competent), len(warm))
+    if fewest > 1 and is_flat(both):
         low = high = 0.0
         p = 1.0
-    elif has_pairs:
+    elif fewest > 1:
         # SciPy's Welch warns where one side does not vary.
         welch = CompareMeans.from_data(competent, warm)
         low, high = welch.tconfint_diff(usevar="unequal")
         _, p, _ = welch.ttest_ind(usevar="unequal")
-    return {"value": value, "n": len(both), "low": low, "high": high, "p": p}
+    return {
+        "value": value,
+        "n": len(both),
+        "low": low,
+        "high": high,
+        "p": p,
+    }
 
 
 def correlations(
@@ -352,7 +372,11 @@ def correlations(
     rows = []
     for predictor, outcome in product(predictors, outcomes):
         both = points[[predictor, outcome]].dropna()
-        row = {"predictor": predictor, "outcome": outcome, "n": len(both)}
+        row = {
+            "predictor": predictor,
+            "outcome": outcome,
+            "n": len(both),
+        }
         # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
         spreads = both.max() - both.min()
         if len(both) > 3 and min(spreads) > TINY:
@@ -372,7 +396,8 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
     """
     of_item = ratings[ratings.item == item]
     by_group = of_item.groupby("group", sort=False)
-    groups = by_group.rating.agg(mean="mean", variance="var").dropna(subset="mean")
+    groups = by_group.rating.agg(mean="mean", variance="var")
+    groups = groups.dropna(subset="mean")
     # Means that differ by rounding errors are ties.
     groups = groups.round({"mean": 9})
 
@@ -380,6 +405,7 @@ def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:
         "highest": groups.nlargest(n, "mean"),
         "lowest": groups.nsmallest(n, "mean"),
     }
-    table = pd.concat(ends, names=["end"]).reset_index()
+    table = pd.concat(ends, names=["end"])
+    table = table.reset_index()
     place = table.groupby("end").cumcount()
     return table.assign(item=item, rank=place + 1)
