@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
@@ -175,20 +176,15 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
         height=height,
         aspect=width / height,
     )
-    panels = []
-    for model, points in both.groupby("model", sort=False):
-        ax = grid.axes_dict[model]
-        _map(ax, points, model)
-        axes = points.set_index("group")[AXES]
-        panels.append((ax, axes))
-    grid.set_axis_labels(*AXES).tight_layout()
+    grid.map_dataframe(_map, *AXES)
 
     # Names need the final size of the panels. Each printed cluster has its name.
     chosen = {*printed.group, *(named or here.group)}
-    for ax, axes in panels:
+    for model, points in both.groupby("model", sort=False):
+        axes = points.set_index("group")[AXES]
         names = chosen.union(axes.idxmin(), axes.idxmax())
         is_named = axes.index.isin(names)
-        write_names(ax, axes[is_named])
+        write_names(grid.axes_dict[model], axes[is_named])
     return grid.figure
 
 
@@ -202,17 +198,19 @@ def _centroids(version):
     return printed.rename_axis(["model", "cluster"]).reset_index()
 
 
-def _map(ax, points, model):
+def _map(x, y, data, **of_grid):
     """Draw one map, as wide as high in points."""
-    ax.scatter(points.Competence, points.Warmth, s=7, c=points.colour, linewidth=0)
+    ax = plt.gca()
+    ax.scatter(data[x], data[y], s=7, c=data.colour, linewidth=0)
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
-    lowest = points[AXES].min()
-    highest = points[AXES].max()
+    lowest = data[AXES].min()
+    highest = data[AXES].max()
     spread = max(highest - lowest)
     what = f"spread over {spread:.2f} of 4 points"
-    if "black" in set(points.colour):
+    first = data.iloc[0]
+    if first.colour == "black":
         what = "printed centroids"
-    ax.set_title(f"{model}\n{what}", fontsize=6.5)
+    ax.set_title(f"{first.model}\n{what}", fontsize=6.5)
 
     span = max(LEAST_SPAN, 1.2 * spread)
     left, bottom = (lowest + highest - span) / 2

@@ -10,14 +10,13 @@ from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial import procrustes
 from sklearn.cluster import KMeans
 from statsmodels.stats.weightstats import CompareMeans
 
 from ingroup import published
-from ingroup.stats.intervals import means_by
+from ingroup.stats.intervals import TINY, means_by
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import MAP, ROUND
 from ingroup.tables import InputError
@@ -25,7 +24,6 @@ from ingroup.tables import InputError
 TABLE = {"ORIGINAL": 2, "EXTENDED": 5}  # the printed clusters of a version
 AXES = ["Competence", "Warmth"]
 ALPHA = 0.001  # the level of the paper's signs
-TINY = 1e-9  # smaller differences are rounding errors
 CLEAR = 0.1  # points between the two axes, below which people's clusters count as equal
 
 
@@ -57,7 +55,8 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     rated["asked"] = rated.family.replace("Competence", "Warmth")
     by_reply = rated.groupby([*ROUND, "group", "asked"])
     lowest = by_reply.rating.transform("min", skipna=False)
-    rated["rating"] = rated.rating.mask(lowest.isna())
+    is_incomplete = lowest.isna()
+    rated["rating"] = rated.rating.mask(is_incomplete)
 
     keys = [*ROUND, "group", "dimension"]
     means = rated.groupby(keys, sort=False).rating.mean()
@@ -141,8 +140,7 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     heights = pd.Series(heights).round(9)
     others = heights.drop(list(number_of))
     lowest_first = others.sort_values(kind="stable")
-    taken = number_of.values()
-    free = [number for number in range(n_clusters) if number not in taken]
+    free = pd.RangeIndex(n_clusters).difference(list(number_of.values()))
     number_of |= zip(lowest_first.index, free, strict=True)
     numbered = found.map(number_of)
     return numbered.reindex(points.index)
@@ -155,7 +153,8 @@ def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
         raise InputError("no group is rated in warmth and competence: there is nothing to map")
 
     tables = []
-    for (*_, version), of_map in positions.groupby(MAP, sort=False):
+    by_map = positions.groupby(MAP, sort=False)
+    for (*_, version), of_map in by_map:
         points = of_map.set_index("group")
         found = cluster(points, n_clusters, version)
         table = of_map.assign(cluster=found.to_numpy())
@@ -187,7 +186,8 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
     members = clustered.dropna(subset="cluster")
     members = members.astype({"cluster": int})
     members = members.set_index(keys)
-    centroids = members.groupby(keys)[AXES].agg(np.mean)
+    by_cluster = members.groupby(keys)
+    centroids = by_cluster[AXES].agg(np.mean)
 
     differences = members.Competence - members.Warmth
     tests = means_by(differences, keys)
@@ -240,12 +240,11 @@ def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
     return renamed[is_printed].dropna(subset=AXES)
 
 
-def is_flat(values: ArrayLike) -> bool:
+def is_flat(points: pd.DataFrame | pd.Series) -> bool:
     """Tell whether no column varies, but for rounding errors. A single row does not."""
-    if len(values) < 2:
-        return True
-    spreads = np.ptp(values, axis=0)
-    return spreads.max() < TINY
+    spreads = points.max() - points.min()
+    # Without a row the spread is NaN.
+    return not np.max(spreads) >= TINY
 
 
 def agreement(points: pd.DataFrame) -> dict[str, float]:
@@ -268,7 +267,11 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
     the (five) positions that agree as well. With 120 orders, p is at least 1/120.
     """
     ours = as_in_table2(points)[AXES]
-    row = {"groups": len(ours), "value": np.nan, "p": np.nan}
+    row = {
+        "groups": len(ours),
+        "value": np.nan,
+        "p": np.nan,
+    }
     if is_flat(ours):
         return row
 
@@ -281,9 +284,10 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
         *_, distance = procrustes(in_order, ours)
         values.append(1 - distance)
 
-    row["value"] = values[0]
     least = values[0] - TINY
-    row["p"] = np.mean(np.array(values) >= least)
+    is_as_large = np.array(values) >= least
+    row["value"] = values[0]
+    row["p"] = is_as_large.mean()
     return row
 
 
@@ -302,7 +306,8 @@ def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """
     difference = "Competence - Warmth"
     lean = as_in_table2(points).eval(difference)
-    of_people = people().eval(difference)[lean.index]
+    of_people = people().eval(difference)
+    of_people = of_people[lean.index]
     is_competent = of_people > CLEAR
     is_warm = of_people < -CLEAR
     return lean[is_competent], lean[is_warm]

@@ -70,8 +70,7 @@ def groups() -> pd.DataFrame:
     file = FOLDER / "groups.csv"
     columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
     table = read_table(file, columns)
-    is_first = ~table.group.duplicated()
-    check(file, table.group, is_first, "each group once")
+    check(file, table.group, ~table.group.duplicated(), "each group once")
     return table.set_index("group")
 
 
@@ -124,14 +123,14 @@ def words(version: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["family", "dimension", "word"])
 
 
-def _replaced(text: str, replacements: dict[str, str]) -> str:
+def _replaced(text, replacements):
     """Make all replacements, in order."""
     for old, new in replacements.items():
         text = text.replace(old, new)
     return text
 
 
-def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -> dict[str, str]:
+def _reduced(version, name, ablation, wording, calls):
     """Return the parts of a prompt without what an ablation leaves out."""
     parts = dict(prompts(version)[name].parts)
     left_out = TEXTS["ablations"][ablation]
@@ -199,10 +198,13 @@ def chats(
     }
 
     parts = _reduced(version, name, ablation, wording, calls)
-    texts = {part: _replaced(text, changes) for part, text in parts.items()}
     if calls == "together":
-        texts = {"": TEXTS["join"].join(texts.values())}
-    return {part: [{"role": "user", "content": text}] for part, text in texts.items()}
+        parts = {"": TEXTS["join"].join(parts.values())}
+    by_part = {}
+    for part, text in parts.items():
+        content = _replaced(text, changes)
+        by_part[part] = [{"role": "user", "content": content}]
+    return by_part
 
 
 @cache
@@ -237,14 +239,15 @@ def design(
     """
 
     def render(condition):
-        group, name, part = (condition[label] for label in ("group", "prompt", "part"))
-        return chats(group, version, name, ablation, **manner)[part]
+        group = condition["group"]
+        by_part = chats(group, version, condition["prompt"], ablation, **manner)
+        return by_part[condition["part"]]
 
     blocks = []
     for name in names:
         construct = prompts(version)[name].construct
         labels = {"construct": construct, "prompt": name}
-        parts = list(chats(groups[0], version, name, ablation, **manner))
-        block = Block(labels, {"part": parts, "group": list(groups)}, render)
-        blocks.append(block)
+        parts = chats(groups[0], version, name, ablation, **manner)
+        factors = {"part": list(parts), "group": list(groups)}
+        blocks.append(Block(labels, factors, render))
     return Design(blocks)
