@@ -1,9 +1,8 @@
 """What is asked, and how replies become one long table: a row for each rated word."""
 
 import re
+from collections import defaultdict
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
 from typing import Annotated, Literal
 
 import numpy as np
@@ -69,10 +68,10 @@ def _jobs(p, model, is_scored):
 
         for end, names, turn, sampling in asked:
             text = f"{version} {ablation} {p.FORM} {p.CALLS} {end}"
-            words = re.findall(r"[\w+]+", text.replace("w/o", "wo"))
+            plain = text.replace("w/o", "wo")
             job = Job(
                 study="stereomap",
-                part="-".join(words),
+                part=re.sub(r"[^\w+]+", "-", plain),
                 model=model,
                 design=stimuli.design(version, groups, names, ablation, **manner),
                 sampling=sampling,
@@ -83,9 +82,12 @@ def _jobs(p, model, is_scored):
 
 
 def _scored_lists(version, prompts):
-    """Ask for scored answers: neighbouring prompts with the same words share a job."""
-    for (words, _), same in groupby(prompts, partial(stimuli.expected, version)):
-        names = list(same)
+    """Ask for scored answers: prompts with the same words share a job."""
+    by_words = defaultdict(list)
+    for name in prompts:
+        words, _ = stimuli.expected(version, name)
+        by_words[words].append(name)
+    for words, names in by_words.items():
         yield names[0].lower(), names, 1, scored_sampling(words)
 
 
@@ -115,8 +117,8 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
 def jobs(parameters: Parameters) -> list[Job]:
     """List the jobs that the map rests on, each model asked as its reading says.
 
-    Scored answers have one round, because the distribution is always the same. Neighbouring prompts
-    with the same words share a job.
+    Scored answers have one round, because the distribution is always the same. Prompts with the
+    same words share a job.
     """
     planned = []
     for model in parameters.models:
@@ -132,9 +134,10 @@ def written(parameters: Parameters) -> list[Job]:
     """
     planned = []
     for model in parameters.models:
+        if model.reading == "free":
+            continue
         texts = _jobs(parameters, model, is_scored=False)
-        has_texts = model.engine != "recorded" or any(len(job.recorded()) for job in texts)
-        if model.reading != "free" and has_texts:
+        if model.engine != "recorded" or any(len(job.recorded()) for job in texts):
             planned += texts
     return planned
 
@@ -146,34 +149,40 @@ def _trials(job, reading):
     return trials[TRIAL]
 
 
-def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
-    """Read the replies to a job in free text.
+def replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
+    """Read the replies to jobs in free text.
 
     Parameters
     ----------
-    job : Job
-        From `jobs` or `written`, without choices.
+    planned : list of Job
+        From `jobs` or `written`. Scored ones are left out.
     rule : {"sound", "released"}
         How ratings are read (`lists.parse_ratings`).
 
     Returns
     -------
     DataFrame
-        One row for each trial, in the order of the design: `ROUND`, ``construct``, ``prompt``,
+        One row for each trial, in the order of the designs: `ROUND`, ``construct``, ``prompt``,
         ``part``, ``group``; ``text``, without the last word of a cut reply, and "" of a filtered,
         failed or missing one; ``finish_reason``; ``n_keywords`` that were asked for; ``ratings``, a
         dict of each rated item; ``status``, "ok", "incomplete" (some words have a rating) or the
         reason why there is none.
     """
-    stored = answers(job, ["text"])
-    table = _trials(job, "free")
-    table["finish_reason"] = stored.finish_reason
-    texts = stored.text.astype("str").astype(object)
+    tables = [pd.DataFrame(columns=[*TRIAL, "text", "finish_reason"])]
+    for job in planned:
+        if not job.sampling.choices:
+            stored = answers(job, ["text"])
+            trials = _trials(job, "free")
+            table = trials.join(stored[["text", "finish_reason"]])
+            tables.append(table)
+    table = pd.concat(tables, ignore_index=True)
+
     # The last word of a cut reply may be half a number or half a keyword.
-    without_last = texts.str.replace(r"\S+\Z", "", regex=True)
-    is_cut = stored.finish_reason == LENGTH
-    is_without = stored.finish_reason.isin(WITHOUT_TEXT)
-    table["text"] = texts.mask(is_cut, without_last).mask(is_without, "")
+    without_last = table.text.str.replace(r"\S+\Z", "", regex=True)
+    is_cut = table.finish_reason == LENGTH
+    is_without = table.finish_reason.isin(WITHOUT_TEXT)
+    texts = table.text.mask(is_cut, without_last)
+    table["text"] = texts.mask(is_without, "")
 
     rows = []
     for trial in table.itertuples():
@@ -188,24 +197,10 @@ def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
 
         if trial.finish_reason == LENGTH and status == UNPARSABLE:
             status = CUT
-        row = {
-            "n_keywords": n_keywords,
-            "ratings": ratings,
-            "status": WITHOUT_TEXT.get(trial.finish_reason, status),
-        }
-        rows.append(row)
-    read = pd.DataFrame(rows)
+        status = WITHOUT_TEXT.get(trial.finish_reason, status)
+        rows.append((n_keywords, ratings, status))
+    read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
     return table.join(read)
-
-
-def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
-    """Read the `replies` to several jobs; no row without a job in free text."""
-    tables = [pd.DataFrame(columns=[*TRIAL, "text", "finish_reason", "n_keywords", "status"])]
-    for job in planned:
-        if not job.sampling.choices:
-            table = replies(job, rule)
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True)
 
 
 def load(job: Job, rule: str = "sound") -> pd.DataFrame:
@@ -231,11 +226,12 @@ def load(job: Job, rule: str = "sound") -> pd.DataFrame:
         readings = [_scored(job, reading) for reading in ("expected", "greedy")]
         table = pd.concat(readings, ignore_index=True)
     else:
-        read = replies(job, rule)
+        read = replies([job], rule)
         read["item"] = read.ratings.map(list)
         read["rating"] = read.ratings.map(dict.values).map(list)
         words = read.explode(["item", "rating"], ignore_index=True)
-        table = words[[*TRIAL, "status", "item", "rating"]].dropna(subset="item")
+        table = words[[*TRIAL, "status", "item", "rating"]]
+        table = table.dropna(subset="item")
         table["rating"] = table.rating.astype(float)
         table["option_mass"] = np.nan
 

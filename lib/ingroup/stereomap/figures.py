@@ -230,6 +230,7 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
     """
     clustered = positions.astype({"cluster": int})
     long = clustered.melt(["model", "cluster"], scores, "score", "mean rating")
+
     grid = sns.catplot(
         long,
         kind="box",
