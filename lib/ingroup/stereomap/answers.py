@@ -164,9 +164,9 @@ def replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     DataFrame
         One row for each trial, in the order of the designs: `ROUND`, ``construct``, ``prompt``,
         ``part``, ``group``; ``text``, without the last word of a cut reply, and "" of a filtered,
-        failed or missing one; ``finish_reason``; ``n_keywords`` that were asked for; ``ratings``, a
-        dict of each rated item; ``status``, "ok", "incomplete" (some words have a rating) or the
-        reason why there is none.
+        failed or missing one; ``finish_reason``; ``n_keywords`` that were asked for; ``item`` and
+        ``rating``, lists of the words that were asked for and of their ratings; ``status``, "ok",
+        "incomplete" (some words have a rating) or the reason why there is none.
     """
     tables = [pd.DataFrame(columns=[*TRIAL, "text", "finish_reason"])]
     for job in planned:
@@ -198,8 +198,9 @@ def replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
         if trial.finish_reason == LENGTH and status == UNPARSABLE:
             status = CUT
         status = WITHOUT_TEXT.get(trial.finish_reason, status)
-        rows.append((n_keywords, ratings, status))
-    read = pd.DataFrame(rows, columns=["n_keywords", "ratings", "status"])
+        row = (n_keywords, list(ratings), list(ratings.values()), status)
+        rows.append(row)
+    read = pd.DataFrame(rows, columns=["n_keywords", "item", "rating", "status"])
     return table.join(read)
 
 
@@ -227,8 +228,6 @@ def load(job: Job, rule: str = "sound") -> pd.DataFrame:
         table = pd.concat(readings, ignore_index=True)
     else:
         read = replies([job], rule)
-        read["item"] = read.ratings.map(list)
-        read["rating"] = read.ratings.map(dict.values).map(list)
         words = read.explode(["item", "rating"], ignore_index=True)
         table = words[[*TRIAL, "status", "item", "rating"]]
         table = table.dropna(subset="item")
