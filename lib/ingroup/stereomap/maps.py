@@ -382,6 +382,7 @@ def correlations(
             "outcome": outcome,
             "n": len(both),
         }
+
         # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
         spreads = both.max() - both.min()
         if len(both) > 3 and min(spreads) > TINY:

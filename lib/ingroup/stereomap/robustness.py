@@ -192,7 +192,7 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
     shuffled = usable.sample(frac=1, random_state=rng)
     drawn = shuffled.groupby("group").head(per_group)
-    drawn = drawn.sort_values("group", kind="stable")
+    drawn = drawn.sort_values("group", kind="stable", ignore_index=True)
 
     is_last = ~drawn.group.duplicated(keep="last")
     # A spreadsheet would take these signs for a formula.
