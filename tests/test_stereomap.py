@@ -173,7 +173,7 @@ def test_a_missing_rating_never_becomes_a_number(job, monkeypatch):
     endings = ["stop", "failed", "filtered", "length"]
     monkeypatch.setattr(answers, "answers", lambda job, columns: _stored(texts, endings))
 
-    read = answers.replies(job)
+    read = answers.replies([job])
     assert read.status.tolist() == ["incomplete", "failed", "refused", "incomplete"]
     table = answers.load(job)
     assert len(table) == 4 * len(words)
@@ -189,7 +189,7 @@ def test_a_reply_that_ends_at_its_limit_before_a_rating_is_cut(job, monkeypatch)
     texts = ["They are seen as", "They are seen as.", "I cannot rate people.", None]
     endings = ["length", "stop", "stop", "missing"]
     monkeypatch.setattr(answers, "answers", lambda job, columns: _stored(texts, endings))
-    assert answers.replies(job).status.tolist() == ["cut", "unparsable", "refused", "missing"]
+    assert answers.replies([job]).status.tolist() == ["cut", "unparsable", "refused", "missing"]
 
 
 def test_scored_answers_have_both_readings():

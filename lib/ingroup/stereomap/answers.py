@@ -1,9 +1,8 @@
 """What is asked, and how replies become one long table: a row for each rated word."""
 
 import re
+from collections import defaultdict
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,7 +12,6 @@ from pydantic import Field
 from ingroup.inference import parameters as shared
 from ingroup.inference.answers import LENGTH, Sampling
 from ingroup.inference.jobs import Job, answers
-from ingroup.inference.models import Model
 from ingroup.inference.parameters import AtLeast0, Count, Texts
 from ingroup.parsing import CUT, OK, UNPARSABLE
 from ingroup.ratings import WITHOUT_TEXT, matrix, numbers, statuses
@@ -43,36 +41,39 @@ class Parameters(shared.Parameters):
     SHEETS: Texts = Field(default_factory=list)
 
 
-def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
+def _jobs(p, model, is_scored):
     """Plan the jobs of a model: both versions, then the reduced forms of `FIRST`."""
-    _, *reduced = stimuli.ABLATIONS
-    sections = [("EXTENDED", PAPER, p.ROUNDS), ("ORIGINAL", PAPER, p.ROUNDS)]
-    for ablation in reduced:
-        section = ("EXTENDED", ablation, p.ABLATION_ROUNDS)
-        sections.append(section)
+    sections = [("EXTENDED", PAPER), ("ORIGINAL", PAPER)]
+    for ablation in stimuli.ABLATIONS[1:]:
+        sections.append(("EXTENDED", ablation))
 
     planned = []
-    for number, (version, ablation, rounds) in enumerate(sections):
+    for number, (version, ablation) in enumerate(sections):
         which = p.ORIGINAL_GROUPS if version == "ORIGINAL" else version
         groups = stimuli.names(which, p.GROUPS)
+        prompts = list(stimuli.prompts(version))
+        rounds = p.ROUNDS
+        if ablation != PAPER:
+            prompts = [FIRST]
+            rounds = p.ABLATION_ROUNDS
         if not groups or not rounds:
             continue
 
-        names = list(stimuli.prompts(version)) if ablation == PAPER else [FIRST]
         manner = {"form": p.FORM, "wording": p.WORDING}
         if is_scored:
-            asked = _scored_lists(version, names)
+            asked = _scored_lists(version, prompts)
         else:
-            asked = _rounds(p, names, rounds, number)
+            asked = _rounds(p, prompts, rounds, number)
             manner["calls"] = p.CALLS
 
-        for end, together, turn, sampling in asked:
-            design = stimuli.design(version, groups, together, ablation, **manner)
+        for end, names, turn, sampling in asked:
+            text = f"{version} {ablation} {p.FORM} {p.CALLS} {end}"
+            plain = text.replace("w/o", "wo")
             job = Job(
                 study="stereomap",
-                part=_part(p, version, ablation, end),
+                part=re.sub(r"[^\w+]+", "-", plain),
                 model=model,
-                design=design,
+                design=stimuli.design(version, groups, names, ablation, **manner),
                 sampling=sampling,
                 labels={"version": version, "ablation": ablation, "round": turn},
             )
@@ -80,29 +81,21 @@ def _jobs(p: Parameters, model: Model, is_scored: bool) -> list[Job]:
     return planned
 
 
-def _scored_lists(version, names):
-    """Ask for scored answers: neighbouring prompts with the same words share a job."""
-    for (words, _), same in groupby(names, partial(stimuli.expected, version)):
-        together = list(same)
-        end = together[0].lower()
-        yield end, together, 1, scored_sampling(words)
+def _scored_lists(version, prompts):
+    """Ask for scored answers: prompts with the same words share a job."""
+    by_words = defaultdict(list)
+    for name in prompts:
+        words, _ = stimuli.expected(version, name)
+        by_words[words].append(name)
+    for words, names in by_words.items():
+        yield names[0].lower(), names, 1, scored_sampling(words)
 
 
-def _rounds(p, names, rounds, number):
+def _rounds(p, prompts, rounds, number):
     """Ask for free text: a round has a seed of its own, as has a section."""
     for turn in range(1, rounds + 1):
         seed = p.SEED + number + 1000 * turn
-        sampling = replace(p.sampling, seed=seed)
-        yield f"round{turn}", names, turn, sampling
-
-
-def _part(p, version, ablation, end):
-    """Name a part of the study: words and hyphens alone."""
-    without_slash = ablation.replace("w/o", "wo")
-    wording = "" if p.WORDING == "paper" else "as sent"
-    text = f"{version} {without_slash} {p.FORM} {p.CALLS} {wording} {end}"
-    words = re.findall(r"[\w+]+", text)
-    return "-".join(words)
+        yield f"round{turn}", prompts, turn, replace(p.sampling, seed=seed)
 
 
 def scored_sampling(words: tuple[str, ...]) -> Sampling:
@@ -117,18 +110,17 @@ def scored_sampling(words: tuple[str, ...]) -> Sampling:
         bullet = "" if word == OVERALL else "- "
         prefixes.append(f"{before}{bullet}{word}:")
     # A number begins with the blank after the colon.
-    numbers = range(LOW, HIGH + 1)
-    choices = [f" {number}" for number in numbers]
+    choices = [f" {number}" for number in range(LOW, HIGH + 1)]
     return Sampling(choices=tuple(choices), prefixes=tuple(prefixes))
 
 
 def jobs(parameters: Parameters) -> list[Job]:
     """List the jobs that the map rests on, each model asked as its reading says.
 
-    Scored answers have one round, because the distribution is always the same. Neighbouring prompts
-    with the same words share a job.
+    Scored answers have one round, because the distribution is always the same. Prompts with the
+    same words share a job.
     """
-    planned: list[Job] = []
+    planned = []
     for model in parameters.models:
         planned += _jobs(parameters, model, model.reading != "free")
     return planned
@@ -140,9 +132,10 @@ def written(parameters: Parameters) -> list[Job]:
     Only text can have keywords and reasons, and only text can refuse. A recorded model of which no
     text is recorded is left out.
     """
-    planned: list[Job] = []
-    scored = [model for model in parameters.models if model.reading != "free"]
-    for model in scored:
+    planned = []
+    for model in parameters.models:
+        if model.reading == "free":
+            continue
         texts = _jobs(parameters, model, is_scored=False)
         if model.engine != "recorded" or any(len(job.recorded()) for job in texts):
             planned += texts
@@ -156,73 +149,59 @@ def _trials(job, reading):
     return trials[TRIAL]
 
 
-def replies(job: Job, rule: str = "sound") -> pd.DataFrame:
-    """Read the replies to a job in free text.
+def replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
+    """Read the replies to jobs in free text.
 
     Parameters
     ----------
-    job : Job
-        From `jobs` or `written`, without choices.
+    planned : list of Job
+        From `jobs` or `written`. Scored ones are left out.
     rule : {"sound", "released"}
         How ratings are read (`lists.parse_ratings`).
 
     Returns
     -------
     DataFrame
-        One row for each trial, in the order of the design: `ROUND`, ``construct``, ``prompt``,
-        ``part``, ``group``; ``text``, without the last word of a cut reply; ``finish_reason``;
-        ``n_keywords`` that were asked for; ``ratings``, a dict of each rated item; ``status``,
-        "ok", "incomplete" (some words have a rating) or the reason why there is none.
+        One row for each trial, in the order of the designs: `ROUND`, ``construct``, ``prompt``,
+        ``part``, ``group``; ``text``, without the last word of a cut reply, and "" of a filtered,
+        failed or missing one; ``finish_reason``; ``n_keywords`` that were asked for; ``item`` and
+        ``rating``, lists of the words that were asked for and of their ratings; ``status``, "ok",
+        "incomplete" (some words have a rating) or the reason why there is none.
     """
-    stored = answers(job, ["text"])
-    table = _trials(job, "free")
-    table["finish_reason"] = stored.finish_reason
-    texts = stored.text.astype("str").astype(object)
+    tables = [pd.DataFrame(columns=[*TRIAL, "text", "finish_reason"])]
+    for job in planned:
+        if not job.sampling.choices:
+            stored = answers(job, ["text"])
+            trials = _trials(job, "free")
+            table = trials.join(stored[["text", "finish_reason"]])
+            tables.append(table)
+    table = pd.concat(tables, ignore_index=True)
+
     # The last word of a cut reply may be half a number or half a keyword.
-    without_last = texts.str.replace(r"\S+\Z", "", regex=True)
-    is_cut = stored.finish_reason == LENGTH
-    table["text"] = texts.mask(is_cut, without_last)
+    without_last = table.text.str.replace(r"\S+\Z", "", regex=True)
+    is_cut = table.finish_reason == LENGTH
+    is_without = table.finish_reason.isin(WITHOUT_TEXT)
+    texts = table.text.mask(is_cut, without_last)
+    table["text"] = texts.mask(is_without, "")
 
     rows = []
     for trial in table.itertuples():
         words, n_keywords = stimuli.expected(
             trial.version, trial.prompt, trial.part, trial.ablation
         )
-        ratings, status = _read(trial, words, n_keywords, rule)
-        row = {
-            "n_keywords": n_keywords,
-            "ratings": ratings,
-            "status": status,
-        }
+        if words:
+            ratings, status = parse_ratings(trial.text, words, rule)
+        else:
+            ratings = {}
+            status = parse_keywords(trial.text, n_keywords).status
+
+        if trial.finish_reason == LENGTH and status == UNPARSABLE:
+            status = CUT
+        status = WITHOUT_TEXT.get(trial.finish_reason, status)
+        row = (n_keywords, list(ratings), list(ratings.values()), status)
         rows.append(row)
-    read = pd.DataFrame(rows)
+    read = pd.DataFrame(rows, columns=["n_keywords", "item", "rating", "status"])
     return table.join(read)
-
-
-def _read(trial, words, n_keywords, rule):
-    """Read the ratings in a reply, and say why there are none."""
-    if trial.finish_reason in WITHOUT_TEXT:
-        nothing = dict.fromkeys(words, np.nan)
-        return nothing, WITHOUT_TEXT[trial.finish_reason]
-
-    values = {}
-    if words:
-        values, status, *_ = parse_ratings(trial.text, words, rule)
-    else:
-        status = parse_keywords(trial.text, n_keywords).status
-    if trial.finish_reason == LENGTH and status == UNPARSABLE:
-        status = CUT
-    return values, status
-
-
-def load_replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
-    """Read the `replies` to several jobs; no row without a job in free text."""
-    tables = [pd.DataFrame(columns=[*TRIAL, "text", "finish_reason", "n_keywords", "status"])]
-    for job in planned:
-        if not job.sampling.choices:
-            table = replies(job, rule)
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True)
 
 
 def load(job: Job, rule: str = "sound") -> pd.DataFrame:
@@ -248,11 +227,10 @@ def load(job: Job, rule: str = "sound") -> pd.DataFrame:
         readings = [_scored(job, reading) for reading in ("expected", "greedy")]
         table = pd.concat(readings, ignore_index=True)
     else:
-        read = replies(job, rule)
-        read["item"] = read.ratings.map(list)
-        read["rating"] = read.ratings.map(dict.values).map(list)
+        read = replies([job], rule)
         words = read.explode(["item", "rating"], ignore_index=True)
-        table = words[[*TRIAL, "status", "item", "rating"]].dropna(subset="item")
+        table = words[[*TRIAL, "status", "item", "rating"]]
+        table = table.dropna(subset="item")
         table["rating"] = table.rating.astype(float)
         table["option_mass"] = np.nan
 
@@ -279,12 +257,3 @@ def _scored(job, reading):
     table = wide.melt(list(trials), var_name="item", value_name="rating")
     # `melt` puts the columns below each other.
     return table.assign(option_mass=mass.ravel("F"))
-
-
-def load_all(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
-    """Read the ratings of several jobs into one long table."""
-    tables = []
-    for job in planned:
-        table = load(job, rule)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
@@ -44,24 +45,19 @@ def cluster_table(version: str, clustered: pd.DataFrame, tests: pd.DataFrame) ->
         "3.86>3.08". Of our models, only groups that the paper's table has are shown.
     """
     theirs = printed_groups(version)
-    members = clustered[[*MAP, "cluster", "group"]]
-    of_version = tests[tests.version == version]
-    ours = members.merge(of_version)
-    ours = ours.rename(columns={"model": "source"})
+    groups = clustered[[*MAP, "cluster", "group"]]
+    centroids = tests[tests.version == version]
+    ours = groups.merge(centroids).sort_values("cluster", kind="stable")
 
     printed_names = theirs.group.str.casefold()
-    names = ours.group.str.casefold()
-    is_printed = names.isin(printed_names)
-    ours = ours[is_printed]
-    ours = ours.sort_values("cluster", kind="stable")
+    is_printed = ours.group.str.casefold().isin(printed_names)
+    ours = ours[is_printed].rename(columns={"model": "source"})
     # A single group has no test.
     ours["sign"] = ours.sign.replace("", "?")
 
     both = pd.concat([theirs, ours])
-    competence = both.Competence.map("{:.2f}".format)
-    warmth = both.Warmth.map("{:.2f}".format)
-    sign = both.sign.fillna("")
-    centroid = competence + sign + warmth
+    template = "{Competence:.2f}{sign}{Warmth:.2f}"
+    centroid = both.apply(template.format_map, axis=1)
     has_position = both.Warmth.notna()
     centroid = centroid.where(has_position, "-")
     is_further = both.duplicated(["source", "cluster"])
@@ -85,20 +81,20 @@ def correlation_table(here: pd.DataFrame) -> pd.DataFrame:
     """
     theirs = published.load("stereomap", 8)
     names = {
-        "model": "source",
-        "outcome": "behavior",
-        "rho": "spearman_rho",
+        "source": "model",
+        "behavior": "outcome",
+        "spearman_rho": "rho",
+        "significance": "stars",
     }
+    theirs = theirs.rename(columns=names)
+    theirs = theirs.fillna({"stars": ""})
     ours = here.replace({"predictor": WORDS, "outcome": WORDS})
-    ours = ours.rename(columns=names)
     stars = pd.cut(ours.p, LEVELS, right=False, labels=STARS)
-    ours["significance"] = stars.astype("str")
+    ours["stars"] = stars.astype("str").fillna("")
 
-    both = pd.concat([theirs, ours])
-    rho = both.spearman_rho.map("{:.2f}".format)
-    stars = both.significance.fillna("")
-    both["text"] = rho + stars
-    return _wide(both, ["predictor"], ["source", "behavior"])
+    index = ["predictor"]
+    columns = ["model", "outcome"]
+    return published.layout(theirs, ours, index, columns, "{rho:.2f}{stars}")
 
 
 def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
@@ -111,12 +107,11 @@ def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
     """
     theirs = published.load("stereomap", 9)
     theirs = theirs.rename(columns={"dimension": "item"})
-    both = pd.concat([theirs, here])
-    mean = both["mean"].map(" {:.2f}".format)
-    variance = both.variance.map(" ({:.2f})".format, na_action="ignore")
-    variance = variance.fillna("")
-    both["text"] = both.group + mean + variance
-    return _wide(both, ["item", "end", "rank"], ["model"])
+    index = ["item", "end", "rank"]
+    template = "{group} {mean:.2f} ({variance:.2f})"
+    table = published.layout(theirs, here, index, ["model"], template)
+    # Scored answers have one round, which has no variance.
+    return table.replace(r" \(nan\)", "", regex=True)
 
 
 def sensitivity_table() -> pd.DataFrame:
@@ -134,13 +129,6 @@ def sensitivity_table() -> pd.DataFrame:
     both = pd.concat([others, table14])
     cells = both.set_index(["model", "ablation", "metric"]).value
     return cells.unstack("metric", sort=False)
-
-
-def _wide(table, index, columns):
-    """Spread the texts of a table over columns, all in the order of the table."""
-    keys = index + columns
-    cells = table.set_index(keys).text
-    return cells.unstack(columns, fill_value="", sort=False)
 
 
 # ---- figures
@@ -170,11 +158,9 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
     -----
     Where both axes are printed alike (1.78 = 1.78), the released code gave competence the warmth.
     """
-    printed = _centroids(version)
-    printed["colour"] = "black"
+    printed = _centroids(version).assign(colour="black")
     number = here.cluster.astype(int)
-    colours = "C" + number.astype(str)
-    ours = here.assign(colour=colours)
+    ours = here.assign(colour="C" + number.astype(str))
     both = pd.concat([printed, ours])
     # A difference in the last digits moves no name.
     both[AXES] = both[AXES].round(4)
@@ -190,18 +176,13 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
         height=height,
         aspect=width / height,
     )
-    by_model = both.groupby("model", sort=False)
-    for model, points in by_model:
-        _map(grid.axes_dict[model], points, model)
-    grid.set_axis_labels(*AXES).tight_layout()
+    grid.map_dataframe(_map, *AXES)
 
     # Names need the final size of the panels. Each printed cluster has its name.
     chosen = {*printed.group, *(named or here.group)}
-    for model, points in by_model:
+    for model, points in both.groupby("model", sort=False):
         axes = points.set_index("group")[AXES]
-        lowest = axes.idxmin()
-        highest = axes.idxmax()
-        names = chosen.union(lowest, highest)
+        names = chosen.union(axes.idxmin(), axes.idxmax())
         is_named = axes.index.isin(names)
         write_names(grid.axes_dict[model], axes[is_named])
     return grid.figure
@@ -210,29 +191,29 @@ def maps(version: str, here: pd.DataFrame, columns: int, named: Sequence[str] = 
 def _centroids(version):
     """List the printed clusters by a group, and how many others it has."""
     groups = printed_groups(version).dropna()
-    by_cluster = groups.groupby(["source", "cluster"], sort=False)
-    printed = by_cluster[["group", *AXES]].first()
-    n_others = by_cluster.size() - 1
+    clusters = groups.groupby(["source", "cluster"], sort=False)
+    printed = clusters[["group", *AXES]].first()
+    n_others = clusters.size() - 1
     printed["group"] += " +" + n_others.astype(str)
-    printed = printed.reset_index()
-    return printed.rename(columns={"source": "model"})
+    return printed.rename_axis(["model", "cluster"]).reset_index()
 
 
-def _map(ax, points, model):
+def _map(x, y, data, **of_grid):
     """Draw one map, as wide as high in points."""
-    ax.scatter(points.Competence, points.Warmth, s=7, c=points.colour, linewidth=0)
+    ax = plt.gca()
+    ax.scatter(data[x], data[y], s=7, c=data.colour, linewidth=0)
     ax.axline((3, 3), slope=1, color="lightgrey", linewidth=0.6, zorder=0)
-    lowest = points[AXES].min()
-    highest = points[AXES].max()
+    lowest = data[AXES].min()
+    highest = data[AXES].max()
     spread = max(highest - lowest)
     what = f"spread over {spread:.2f} of 4 points"
-    if "black" in set(points.colour):
+    first = data.iloc[0]
+    if first.colour == "black":
         what = "printed centroids"
-    ax.set_title(f"{model}\n{what}", fontsize=6.5)
+    ax.set_title(f"{first.model}\n{what}", fontsize=6.5)
 
     span = max(LEAST_SPAN, 1.2 * spread)
-    middle = (lowest + highest) / 2
-    left, bottom = middle - span / 2
+    left, bottom = (lowest + highest - span) / 2
     ax.set(xlim=(left, left + span), ylim=(bottom, bottom + span))
     ax.tick_params(labelsize=6)
 
@@ -249,6 +230,7 @@ def by_cluster(positions: pd.DataFrame, scores: list[str]) -> Figure:
     """
     clustered = positions.astype({"cluster": int})
     long = clustered.melt(["model", "cluster"], scores, "score", "mean rating")
+
     grid = sns.catplot(
         long,
         kind="box",

@@ -10,14 +10,13 @@ from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial import procrustes
 from sklearn.cluster import KMeans
 from statsmodels.stats.weightstats import CompareMeans
 
 from ingroup import published
-from ingroup.stats.intervals import means_by
+from ingroup.stats.intervals import TINY, means_by
 from ingroup.stereomap import stimuli
 from ingroup.stereomap.answers import MAP, ROUND
 from ingroup.tables import InputError
@@ -25,7 +24,6 @@ from ingroup.tables import InputError
 TABLE = {"ORIGINAL": 2, "EXTENDED": 5}  # the printed clusters of a version
 AXES = ["Competence", "Warmth"]
 ALPHA = 0.001  # the level of the paper's signs
-TINY = 1e-9  # smaller differences are rounding errors
 CLEAR = 0.1  # points between the two axes, below which people's clusters count as equal
 
 
@@ -57,16 +55,17 @@ def scores(ratings: pd.DataFrame, version: str) -> pd.DataFrame:
     rated["asked"] = rated.family.replace("Competence", "Warmth")
     by_reply = rated.groupby([*ROUND, "group", "asked"])
     lowest = by_reply.rating.transform("min", skipna=False)
-    rated["rating"] = rated.rating.mask(lowest.isna())
+    is_incomplete = lowest.isna()
+    rated["rating"] = rated.rating.mask(is_incomplete)
 
-    keys = [*ROUND, "group", "family", "dimension"]
-    dimensions = rated.groupby(keys, sort=False).rating.mean()
-    axes = dimensions.groupby(keys[:-1], sort=False).mean()
-    axes = axes.unstack("family", sort=False).reindex(columns=AXES)
-    wide = dimensions.droplevel("family").unstack("dimension", sort=False)
-    order = words.dimension.unique()
-    in_order = wide.reindex(columns=order)
-    return axes.join(in_order)
+    keys = [*ROUND, "group", "dimension"]
+    means = rated.groupby(keys, sort=False).rating.mean()
+    dimensions = means.unstack("dimension", sort=False)
+    of_dimension = words.groupby("dimension", sort=False)
+    families = of_dimension.family.first()
+    dimensions = dimensions.reindex(columns=families.index)
+    axes = dimensions.T.groupby(families).mean().T
+    return axes[AXES].join(dimensions)
 
 
 def positions(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -93,8 +92,7 @@ def positions(ratings: pd.DataFrame) -> pd.DataFrame:
         table = counts.join(means)
         tables.append(table)
 
-    both = pd.concat(tables)
-    return both.reset_index()
+    return pd.concat(tables).reset_index()
 
 
 def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.Series:
@@ -132,32 +130,31 @@ def cluster(points: pd.DataFrame, n_clusters: int = 5, version: str = "") -> pd.
     labels = kmeans.fit_predict(complete.to_numpy())
     found = pd.Series(labels, complete.index)
 
+    number_of = {}
     anchors = stimuli.ANCHORS.get(version, [])
-    anchors = anchors[:n_clusters]
-    places = range(len(anchors))
-    of_anchor = pd.Series(places, anchors, dtype=int)
-    numbers = of_anchor.groupby(found).min()
+    for number, anchor in enumerate(anchors[:n_clusters]):
+        if anchor in found:
+            number_of.setdefault(found[anchor], number)
 
-    heights = complete.sum(axis=1)
-    means = heights.groupby(found).mean()
-    others = means.drop(numbers.index)
-    others = others.round(9)
+    heights = kmeans.cluster_centers_.sum(axis=1)
+    heights = pd.Series(heights).round(9)
+    others = heights.drop(list(number_of))
     lowest_first = others.sort_values(kind="stable")
-    free = pd.RangeIndex(n_clusters).difference(numbers)
-    of_others = pd.Series(free, lowest_first.index)
-    number_of = pd.concat([numbers, of_others])
+    free = pd.RangeIndex(n_clusters).difference(list(number_of.values()))
+    number_of |= zip(lowest_first.index, free, strict=True)
     numbered = found.map(number_of)
     return numbered.reindex(points.index)
 
 
 def cluster_maps(positions: pd.DataFrame, n_clusters: int = 5) -> pd.DataFrame:
     """Cluster the groups of every map. The result is `positions` with a column ``cluster``."""
-    has_place = positions[AXES].notna().all(axis=1)
-    if not has_place.any():
+    placed = positions.dropna(subset=AXES)
+    if placed.empty:
         raise InputError("no group is rated in warmth and competence: there is nothing to map")
 
     tables = []
-    for (*_, version), of_map in positions.groupby(MAP, sort=False):
+    by_map = positions.groupby(MAP, sort=False)
+    for (*_, version), of_map in by_map:
         points = of_map.set_index("group")
         found = cluster(points, n_clusters, version)
         table = of_map.assign(cluster=found.to_numpy())
@@ -198,16 +195,15 @@ def cluster_tests(clustered: pd.DataFrame) -> pd.DataFrame:
         "estimate": "difference",
         "statistic": "t",
     }
-    tests = tests.rename(columns=names)
     both = centroids.join(tests)
+    both = both.rename(columns=names)
     columns = ["n", *AXES, "difference", "low", "high", "t", "p"]
     table = both[columns].reset_index()
 
-    is_untested = table.p.isna()
-    is_equal = table.p >= ALPHA
     is_larger = table.difference > 0
-    cases = [is_untested, is_equal, is_larger]
-    table["sign"] = np.select(cases, ["", "=", ">"], "<")
+    table["sign"] = np.where(is_larger, ">", "<")
+    table.loc[table.p >= ALPHA, "sign"] = "="
+    table.loc[table.p.isna(), "sign"] = ""
     return table
 
 
@@ -231,9 +227,9 @@ def printed_groups(version: str) -> pd.DataFrame:
 
 def people() -> pd.DataFrame:
     """Read people's map of 2002 (Table 2): index ``group``, `AXES`, which are those of clusters."""
-    table = printed_groups("ORIGINAL").set_index("group")
-    is_of_people = table.source == "Fiske et al. (2002)"
-    return table[is_of_people][AXES]
+    printed = printed_groups("ORIGINAL")
+    of_people = printed.query("source == 'Fiske et al. (2002)'")
+    return of_people.set_index("group")[AXES]
 
 
 def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
@@ -244,12 +240,11 @@ def as_in_table2(points: pd.DataFrame) -> pd.DataFrame:
     return renamed[is_printed].dropna(subset=AXES)
 
 
-def is_flat(values: ArrayLike) -> bool:
+def is_flat(points: pd.DataFrame | pd.Series) -> bool:
     """Tell whether no column varies, but for rounding errors. A single row does not."""
-    if len(values) < 2:
-        return True
-    spreads = np.ptp(values, axis=0)
-    return bool(spreads.max() < TINY)
+    spreads = points.max() - points.min()
+    # Without a row the spread is NaN.
+    return not np.max(spreads) >= TINY
 
 
 def agreement(points: pd.DataFrame) -> dict[str, float]:
@@ -272,19 +267,23 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
     the (five) positions that agree as well. With 120 orders, p is at least 1/120.
     """
     ours = as_in_table2(points)[AXES]
-    row = {"groups": len(ours), "value": np.nan, "p": np.nan}
+    row = {
+        "groups": len(ours),
+        "value": np.nan,
+        "p": np.nan,
+    }
     if is_flat(ours):
         return row
 
     theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
-
     values = []
     # The first order is that of people's map itself.
     for order in permutations(places):
         in_order = np.array(order)[member_of]
         *_, distance = procrustes(in_order, ours)
         values.append(1 - distance)
+
     least = values[0] - TINY
     is_as_large = np.array(values) >= least
     row["value"] = values[0]
@@ -307,7 +306,8 @@ def lean_by_side(points: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """
     difference = "Competence - Warmth"
     lean = as_in_table2(points).eval(difference)
-    of_people = people().eval(difference)[lean.index]
+    of_people = people().eval(difference)
+    of_people = of_people[lean.index]
     is_competent = of_people > CLEAR
     is_warm = of_people < -CLEAR
     return lean[is_competent], lean[is_warm]
@@ -334,8 +334,8 @@ def mixed_contrast(points: pd.DataFrame) -> dict[str, float]:
     not depend on which axis is rated higher on the whole. People's own is 2.0 points.
     """
     competent, warm = lean_by_side(points)
-    value = competent.mean() - warm.mean()
     both = pd.concat([competent, warm])
+    value = competent.mean() - warm.mean()
 
     low = high = p = np.nan
     fewest = min(len(competent), len(warm))
@@ -377,21 +377,18 @@ def correlations(
     rows = []
     for predictor, outcome in product(predictors, outcomes):
         both = points[[predictor, outcome]].dropna()
-        rho = p = np.nan
-        # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
-        spreads = both.max() - both.min()
-        if len(both) > 3 and min(spreads) > TINY:
-            rho, p = stats.spearmanr(both)
-
         row = {
             "predictor": predictor,
             "outcome": outcome,
             "n": len(both),
-            "rho": rho,
-            "p": p,
         }
+
+        # Four pairs are the fewest that have a p, and a column that does not vary has no ranks.
+        spreads = both.max() - both.min()
+        if len(both) > 3 and min(spreads) > TINY:
+            row["rho"], row["p"] = stats.spearmanr(both)
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["predictor", "outcome", "n", "rho", "p"])
 
 
 def extremes(ratings: pd.DataFrame, item: str, n: int = 10) -> pd.DataFrame:

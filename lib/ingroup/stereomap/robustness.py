@@ -178,39 +178,32 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     replies : DataFrame
         From `answers.replies`, of one model.
     rng : numpy.random.Generator
-        Draws the replies, and the order of the groups.
+        Draws the replies.
     per_group : int
         How many replies, or as many as there are.
 
     Returns
     -------
     DataFrame
-        ``id``, ``group``, ``prompt``, ``round``, ``reply`` and the blank `CRITERIA`; "-" where a
+        ``group``, ``prompt``, ``round``, ``reply`` and the blank `CRITERIA`, by group; "-" where a
         coherence is not asked: it is asked once, in a group's last row. Refused, cut, failed and
         missing replies are left out.
     """
     usable = replies[~replies.status.isin(["refused", *NO_REPLY])]
-    shuffled = usable.iloc[rng.permutation(len(usable))]
-    parts = [shuffled[:0]]
-    for _, of_group in shuffled.groupby("group", sort=False):
-        first = of_group.head(per_group)
-        parts.append(first)
-    drawn = pd.concat(parts, ignore_index=True)
+    shuffled = usable.sample(frac=1, random_state=rng)
+    drawn = shuffled.groupby("group").head(per_group)
+    drawn = drawn.sort_values("group", kind="stable", ignore_index=True)
 
     is_last = ~drawn.group.duplicated(keep="last")
     # A spreadsheet would take these signs for a formula.
-    replies = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
-    columns = {
-        "id": "r" + drawn.index.astype(str),
-        "group": drawn.group,
-        "prompt": drawn.prompt,
-        "round": drawn["round"],
-        "reply": replies,
-        "relevance": "",
-        "soundness": "",
-        "coherence": np.where(is_last, "", "-"),
-    }
-    return pd.DataFrame(columns)
+    escaped = drawn.text.str.replace(r"\A\s*(?=[=+\-@])", "'", regex=True)
+    about = drawn[["group", "prompt", "round"]]
+    return about.assign(
+        reply=escaped,
+        relevance="",
+        soundness="",
+        coherence=np.where(is_last, "", "-"),
+    )
 
 
 def summary(files: list[Path]) -> pd.DataFrame:
@@ -226,18 +219,16 @@ def summary(files: list[Path]) -> pd.DataFrame:
     InputError
         A cell is neither blank nor a number from 0 to 1.
     """
-    tables = []
+    marks = {}
     for file in map(Path, files):
         table = read_table(file, CRITERIA)
-        table = table[CRITERIA]
-        for criterion, cells in table.items():
-            marks = pd.to_numeric(cells, errors="coerce")
-            is_right = marks.between(0, 1) | cells.isin(["", "-"])
+        for criterion in CRITERIA:
+            cells = table[criterion]
+            numbers = pd.to_numeric(cells, errors="coerce")
+            is_right = numbers.between(0, 1) | cells.isin(["", "-"])
             check(file, cells, is_right, "a number from 0 to 1")
-            table[criterion] = marks
-        tables.append(table)
+            marks[criterion, file] = numbers
 
-    marks = pd.concat(tables)
-    marks = marks.melt(var_name="criterion", value_name="mark")
-    by_criterion = marks.groupby("criterion", sort=False).mark
+    both = pd.concat(marks, names=["criterion", "file"])
+    by_criterion = both.groupby("criterion", sort=False)
     return by_criterion.agg(mean="mean", std="std", n="count")

@@ -4,6 +4,7 @@ EXTENDED prompts (Table 7) ask for a list of words about 98 groups, ORIGINAL pro
 one word at a time about 24. Some groups have dated or offensive names, which are the paper's.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import yaml
 from ingroup import STIMULI, published
 from ingroup.inference.answers import Chat
 from ingroup.inference.design import Block, Design
-from ingroup.tables import InputError, read_table, wrong
+from ingroup.tables import InputError, check, read_table
 
 FOLDER = STIMULI / "stereomap"
 TEXTS = yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
@@ -31,20 +32,23 @@ class Prompt(NamedTuple):
 
     Attributes
     ----------
+    names : list of str
+        The names of the prompts that share these texts. A name takes the place of "{attribute}".
     construct : str
         The type that the paper prints beside the prompt.
-    parts : dict of str
-        The texts in order, out of "keywords", "ratings" and "overall".
-    words : dict of list
-        The words that the reply to a part rates.
     n_keywords : dict of int
         How many keywords the reply to a part lists.
+    words : dict of list
+        The words that the reply to a part rates.
+    parts : dict of str
+        The texts in order, out of "keywords", "ratings" and "overall".
     """
 
+    names: list[str]
     construct: str
-    parts: dict[str, str]
-    words: dict[str, list[str]]
     n_keywords: dict[str, int]
+    words: dict[str, list[str]]
+    parts: dict[str, str]
 
 
 @cache
@@ -66,8 +70,7 @@ def groups() -> pd.DataFrame:
     file = FOLDER / "groups.csv"
     columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
     table = read_table(file, columns)
-    for row in table.index[table.group.duplicated()]:
-        raise wrong(file, row, "group", table.group[row], "each group once")
+    check(file, table.group, ~table.group.duplicated(), "each group once")
     return table.set_index("group")
 
 
@@ -100,16 +103,8 @@ def prompts(version: str) -> dict[str, Prompt]:
     """Read the prompts of Table 7 ("EXTENDED") or Table 6 ("ORIGINAL") by their names."""
     by_name = {}
     for entry in TEXTS[version]:
-        for name in entry["names"]:
-            parts = {}
-            for part, text in entry["parts"].items():
-                parts[part] = text.replace("{attribute}", name)
-            by_name[name] = Prompt(
-                construct=entry["construct"],
-                parts=parts,
-                words=entry["words"],
-                n_keywords=entry["n_keywords"],
-            )
+        prompt = Prompt(**entry)
+        by_name |= dict.fromkeys(prompt.names, prompt)
     return by_name
 
 
@@ -128,14 +123,14 @@ def words(version: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["family", "dimension", "word"])
 
 
-def _replaced(text: str, replacements: dict[str, str]) -> str:
+def _replaced(text, replacements):
     """Make all replacements, in order."""
     for old, new in replacements.items():
         text = text.replace(old, new)
     return text
 
 
-def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -> dict[str, str]:
+def _reduced(version, name, ablation, wording, calls):
     """Return the parts of a prompt without what an ablation leaves out."""
     parts = dict(prompts(version)[name].parts)
     left_out = TEXTS["ablations"][ablation]
@@ -153,10 +148,9 @@ def _reduced(version: str, name: str, ablation: str, wording: str, calls: str) -
         parts["ratings"] = " ".join([*moved, ratings])
 
     if "instructions" in left_out:
-        nothing = {f" {sentence}": "" for sentence in instructions}
+        sentences = "|".join(map(re.escape, instructions))
         for part, text in parts.items():
-            # With a blank in front, a sentence at the very start is found as well.
-            without = _replaced(f" {text}", nothing)
+            without = re.sub(f" ?(?:{sentences})", "", text)
             parts[part] = without.strip()
     return parts
 
@@ -198,15 +192,19 @@ def chats(
     changes = {
         **TEXTS["calls"][calls],
         **TEXTS["forms"][form],
+        "{attribute}": name,
         "{group}": people,
         "{people}": people,
     }
 
     parts = _reduced(version, name, ablation, wording, calls)
-    texts = {part: _replaced(text, changes) for part, text in parts.items()}
     if calls == "together":
-        texts = {"": TEXTS["join"].join(texts.values())}
-    return {part: [{"role": "user", "content": text}] for part, text in texts.items()}
+        parts = {"": TEXTS["join"].join(parts.values())}
+    by_part = {}
+    for part, text in parts.items():
+        content = _replaced(text, changes)
+        by_part[part] = [{"role": "user", "content": content}]
+    return by_part
 
 
 @cache
@@ -239,14 +237,17 @@ def design(
     **manner : str
         ``form``, ``wording`` and ``calls``, as in `chats`.
     """
+
+    def render(condition):
+        group = condition["group"]
+        by_part = chats(group, version, condition["prompt"], ablation, **manner)
+        return by_part[condition["part"]]
+
     blocks = []
     for name in names:
-        for part in chats(groups[0], version, name, ablation, **manner):
-
-            def render(condition, name=name, part=part):
-                return chats(condition["group"], version, name, ablation, **manner)[part]
-
-            construct = prompts(version)[name].construct
-            labels = {"construct": construct, "prompt": name, "part": part}
-            blocks.append(Block(labels, {"group": list(groups)}, render))
+        construct = prompts(version)[name].construct
+        labels = {"construct": construct, "prompt": name}
+        parts = chats(groups[0], version, name, ablation, **manner)
+        factors = {"part": list(parts), "group": list(groups)}
+        blocks.append(Block(labels, factors, render))
     return Design(blocks)
