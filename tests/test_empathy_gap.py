@@ -192,7 +192,7 @@ def test_narratives_are_rewritten(tmp_path, monkeypatch):
     assert '"They b."' in last.design[1].chat[1]["content"]
 
     replies.loc[1, "text"] = None
-    with pytest.raises(InputError, match="no text of the event 'joy 2'"):
+    with pytest.raises(InputError, match="no text of 'joy 2'"):
         answers.jobs(own)
 
 
