@@ -1,5 +1,6 @@
 """One style for all figures, and one way to save them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -12,6 +13,8 @@ from matplotlib.figure import Figure
 ONE_COLUMN = 3.03  # inches of a page of the ACL
 TWO_COLUMNS = 6.30
 PADDING = 0.05  # inches
+PRINTED = "printed models"
+GREY = "#999999"
 
 
 def use_style() -> None:
@@ -47,6 +50,47 @@ def write_names(ax: Axes, places: pd.DataFrame) -> None:
         margin=0.012,
         max_distance=0.5,
     )
+
+
+def intervals(
+    x: str,
+    y: str,
+    hue: str,
+    lines: Sequence[str],
+    names: Sequence[str],
+    data: pd.DataFrame,
+    color: object = None,
+) -> None:
+    """Draw estimates with their intervals on the current axes.
+
+    Parameters
+    ----------
+    x, y, hue : str
+        The columns of the estimate, of its line and of its name.
+    lines : sequence of str
+        The lines, from top to bottom.
+    names : sequence of str
+        The names, which lie below each other in a line. `PRINTED` has grey marks.
+    data : DataFrame
+        These columns, ``low`` and ``high``, NaN for an estimate without an interval.
+    color : object
+        Not used; `seaborn.FacetGrid` gives one.
+    """
+    ax = plt.gca()
+    n = len(names)
+    places = pd.Series(range(len(lines)), lines)
+    for number, name in enumerate(names):
+        rows = data[data[hue] == name]
+        look = {"marker": "o", "markersize": 3}
+        if name == PRINTED:
+            look = {"marker": "|", "markersize": 4, "color": GREY}
+
+        heights = places[rows[y]].to_numpy() + (number - (n - 1) / 2) * 0.8 / n
+        (marks,) = ax.plot(rows[x], heights, linestyle="none", label=name, **look)
+        ax.hlines(heights, rows.low, rows.high, color=marks.get_color(), linewidth=1)
+
+    ax.set_yticks(range(len(lines)), lines)
+    ax.set_ylim(len(lines) - 0.5, -0.5)
 
 
 def save_figure(figure: Figure, file: Path) -> None:

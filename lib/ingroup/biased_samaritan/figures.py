@@ -5,8 +5,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
+from ingroup import style
 from ingroup.biased_samaritan.bias import group_labels
-from ingroup.style import ONE_COLUMN
 
 
 def helpfulness(rows: pd.DataFrame) -> Figure:
@@ -21,7 +21,7 @@ def helpfulness(rows: pd.DataFrame) -> Figure:
     named = rows.assign(group=rows.group.map(group_labels()))
     control = rows.control.mean()
 
-    fig, ax = plt.subplots(figsize=(ONE_COLUMN, 2.2), layout="constrained")
+    fig, ax = plt.subplots(figsize=(style.ONE_COLUMN, 2.2), layout="constrained")
     sns.scatterplot(named, x="share", y="helpfulness", hue="group", style="group", s=45, ax=ax)
     ax.axhline(control, color="grey", linestyle="--", linewidth=0.8, label="Control")
     ax.set(xlabel="share of models that differ", ylabel="helpfulness (points)")
@@ -42,39 +42,21 @@ def intervals(table: pd.DataFrame, hue: str) -> sns.FacetGrid:
         The column whose values lie side by side in a line, in colours.
     """
     labels = group_labels()
-    labels = labels[labels.index.isin(table.group)]
+    lines = labels[labels.index.isin(table.group)].tolist()
     named = table.assign(group=table.group.map(labels))
-    has_several = table[hue].nunique() > 1
-    height = 0.8 + 0.2 * len(labels)
+    names = table[hue].unique()
+    height = 0.8 + 0.2 * len(lines)
     width = max(2, 6 / table.model.nunique())  # inches of a panel
-    numbers = ["low", "estimate", "high"]
-    long = named.melt(["model", "group", hue], numbers, value_name="bias")
-    grid = sns.catplot(
-        long,
-        x="bias",
-        y="group",
-        hue=hue,
-        col="model",
-        order=labels,
-        kind="point",
-        # The median of the three numbers is the estimate, and their range is the interval.
-        estimator="median",
-        errorbar=("pi", 100),
-        linestyle="none",
-        markersize=3,
-        linewidth=1,
-        dodge=0.4 if has_several else False,
-        legend=has_several,
-        height=height,
-        aspect=width / height,
-    )
 
+    grid = sns.FacetGrid(named, col="model", height=height, aspect=width / height)
+    grid.map_dataframe(style.intervals, "estimate", "group", hue, lines, names)
+    if len(names) > 1:
+        handles, _ = grid.axes.flat[0].get_legend_handles_labels()
+        legend = dict(zip(names, handles, strict=True))
+        grid.add_legend(legend, title=hue)
     if "brittleness" in table:
         for model, ax in grid.axes_dict.items():
             rows = named[named.model == model]
-            width = rows.brittleness
-            ax.barh(rows.group, 2 * width, left=-width, color="0.9", zorder=0)
-    grid.refline(x=0)
-    grid.set_titles("{col_name}")
-    grid.set_axis_labels("bias (points)", "")
-    return grid
+            places = rows.group.map(lines.index)
+            ax.barh(places, 2 * rows.brittleness, left=-rows.brittleness, color="0.9", zorder=0)
+    return grid.refline(x=0).set_titles("{col_name}").set_axis_labels("bias (points)", "")

@@ -11,13 +11,11 @@ from ingroup import published
 from ingroup.giebench import stimuli
 from ingroup.giebench.accuracy import CELL, accuracy, changes, released_accuracy
 from ingroup.inference.models import find, label
-from ingroup.style import TWO_COLUMNS
+from ingroup.style import GREY, TWO_COLUMNS
 
 ACCURACY = {"COT": 1, "ID": 2, "Raw": 6}  # the printed table of each prompt
 CHANGES = {"COT": 4, "ID": 5}
 NAMES = {"accuracy_pct": "accuracy", "delta_pct": "change"}
-PRINTED = "printed models"
-GREY = "#999999"
 CHANCE = 25  # percent
 
 
@@ -85,44 +83,6 @@ def beside(answers: pd.DataFrame) -> pd.DataFrame:
     columns = ["change", "gained", "lost"]
     differences = published.beside(theirs, changed, CELL, columns)
     return pd.concat([levels, differences])
-
-
-def intervals(
-    x: str, line: str, lines: list[str], data: pd.DataFrame, color: object = None
-) -> None:
-    """Draw printed models as marks, and below them a dot with its interval for each model here.
-
-    Parameters
-    ----------
-    x, line : str
-        The column of the estimate, and that of the line on which it stands.
-    lines : list of str
-        The lines, from top to bottom.
-    data : DataFrame
-        ``source``, ``model``, ``low``, ``high`` and these columns. It is drawn on the current axes.
-    color : object
-        Not used; `seaborn.FacetGrid` gives one.
-    """
-    ax = plt.gca()
-    heights = data[line].map(lines.index)
-    is_printed = data.source == "printed"
-    names = data.model.mask(is_printed, PRINTED)
-    by_name = data.groupby(names, sort=False)
-    n_rows = len(by_name)
-    offsets = np.linspace(-0.33, 0.33, n_rows)
-    for offset, (name, rows) in zip(offsets, by_name, strict=True):
-        look = {"marker": "o", "markersize": 2.8}
-        if name == PRINTED:
-            look = {"marker": "|", "markersize": 4, "color": GREY}
-        y = heights[rows.index] + offset
-        (marks,) = ax.plot(rows[x], y, linestyle="none", label=name, **look)
-
-        # Printed numbers have no intervals.
-        color = marks.get_color()
-        ax.hlines(y, rows.low, rows.high, color=color, linewidth=0.9)
-
-    places = range(len(lines))
-    ax.set_yticks(places, lines)
 
 
 def radars(both: pd.DataFrame) -> Figure:
