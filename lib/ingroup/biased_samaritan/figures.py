@@ -42,21 +42,27 @@ def intervals(table: pd.DataFrame, hue: str) -> sns.FacetGrid:
         The column whose values lie side by side in a line, in colours.
     """
     labels = group_labels()
-    lines = labels[labels.index.isin(table.group)].tolist()
-    named = table.assign(group=table.group.map(labels))
+    is_drawn = labels.index.isin(table.group)
+    lines = labels[is_drawn].tolist()
     names = table[hue].unique()
+    named = table.assign(group=table.group.map(labels))
+
     height = 0.8 + 0.2 * len(lines)
     width = max(2, 6 / table.model.nunique())  # inches of a panel
-
     grid = sns.FacetGrid(named, col="model", height=height, aspect=width / height)
     grid.map_dataframe(style.intervals, "estimate", "group", hue, lines, names)
     if len(names) > 1:
         handles, _ = grid.axes.flat[0].get_legend_handles_labels()
-        legend = dict(zip(names, handles, strict=True))
-        grid.add_legend(legend, title=hue)
+        legend = zip(names, handles, strict=True)
+        grid.add_legend(dict(legend), title=hue)
+
     if "brittleness" in table:
         for model, ax in grid.axes_dict.items():
             rows = named[named.model == model]
+            width = rows.brittleness
             places = rows.group.map(lines.index)
-            ax.barh(places, 2 * rows.brittleness, left=-rows.brittleness, color="0.9", zorder=0)
-    return grid.refline(x=0).set_titles("{col_name}").set_axis_labels("bias (points)", "")
+            ax.barh(places, 2 * width, left=-width, color="0.9", zorder=0)
+    grid.refline(x=0)
+    grid.set_titles("{col_name}")
+    grid.set_axis_labels("bias (points)", "")
+    return grid
