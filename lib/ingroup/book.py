@@ -136,5 +136,6 @@ def functions() -> str:
     lines = []
     for file in sorted(LIB.rglob("*.py")):
         name = ".".join(file.relative_to(LIB.parent).with_suffix("").parts)
+        name = name.removesuffix(".__init__")
         lines += [f"## {name}", "```{eval-rst}", f".. automodule:: {name}", "```"]
     return "\n".join(lines)
