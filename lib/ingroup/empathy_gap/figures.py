@@ -46,7 +46,7 @@ def heatmaps(cells: pd.DataFrame, row: str, col: str) -> Figure:
     )
     # A few cells far out would leave no colours for the others.
     limit = cells.z.abs().quantile(0.99)
-    colours = plt.cm.ScalarMappable(plt.Normalize(-limit, limit), "mako_r")
+    colours = plt.cm.ScalarMappable(plt.Normalize(-limit, limit), "crest")
     for (i, j), ax in np.ndenumerate(axes):
         panel = cells[(cells[row] == rows[i]) & (cells[col] == columns[j])]
         ax.set(xticks=[], yticks=[])
