@@ -1,11 +1,14 @@
 """From stored answers to values, or the reason why there is none."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 
+from ingroup.inference import jobs
 from ingroup.inference.answers import FAILED, Reply, Sampling
 from ingroup.inference.store import Store
-from ingroup.ratings import greedy_choices, numbers, read_answers, read_ratings
+from ingroup.ratings import greedy_choices, load, numbers, read_answers, read_ratings
 
 
 def test_endings_are_never_merged():
@@ -61,5 +64,28 @@ def test_ratings_are_means_and_greedy_texts_behind_each_prefix(tmp_path):
 
 
 def test_ratings_of_answers_that_are_all_missing():
-    answers = pd.DataFrame({"text": [None, None], "probabilities": [None, None]})
+    columns = {"text": None, "probabilities": None, "finish_reason": "missing"}
+    answers = pd.DataFrame(columns, index=[0, 1])
     assert numbers(answers, Sampling(choices=("1", "2"))).isna().all(axis=None)
+
+
+def test_what_a_server_writes_beside_the_choices_is_no_rating(monkeypatch):
+    endings = ["stop", "stop", "stop", "stop", "filtered", "missing"]
+    columns = {
+        "text": ["85", "850", "3.5", "I cannot say", "85", None],
+        "probabilities": [[0.25, 0.75], [], [], [], [], []],
+        "option_mass": [[0.5], [0.0], [0.0], [0.0], [], []],
+        "finish_reason": endings,
+    }
+    monkeypatch.setattr(jobs, "answers", lambda job, names: pd.DataFrame(columns))
+    sampling = Sampling(choices=("80", "85"))
+    job = SimpleNamespace(model=SimpleNamespace(name="m"), sampling=sampling)
+    table = load(job, pd.DataFrame({"event": range(6)}), 0, 100)
+
+    by_reading = table.groupby("reading", sort=False)
+    assert by_reading.rating.first().to_dict() == {"expected": 83.75, "greedy": 85}
+    assert by_reading.rating.count().tolist() == [1, 1]
+    reasons = ["ok", "unparsable", "unparsable", "unparsable", "refused", "missing"]
+    for _, of_reading in by_reading:
+        assert of_reading.status.tolist() == reasons
+        assert of_reading.event.tolist() == [0, 1, 2, 3, 4, 5]

@@ -464,7 +464,12 @@ def test_the_sheet_asks_once_for_coherence_and_escapes_formulas():
 
 def test_filled_sheets_are_summarised_as_in_table_12(tmp_path):
     sheet = pd.DataFrame(
-        {"id": ["r0", "r1"], "relevance": [1, 0], "soundness": [1, 1], "coherence": ["-", ""]}
+        {
+            "group": ["Nurses", "Lawyers"],
+            "relevance": [1, 0],
+            "soundness": [1, 1],
+            "coherence": ["-", ""],
+        }
     )
     for name, marks in (("one", [1, 0]), ("two", [1, 1])):
         sheet.assign(relevance=marks).to_csv(tmp_path / f"{name}.csv", index=False)

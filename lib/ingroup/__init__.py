@@ -1,4 +1,4 @@
-"""Four papers on how language models see social groups. Here are the places of all files."""
+"""Four papers on how language models see social groups. Here are the paths of all files."""
 
 import warnings
 from pathlib import Path

@@ -269,7 +269,7 @@ def parse_cut_rating(text: str, low: float, high: float) -> Parsed:
     Parameters
     ----------
     text : str
-        A reply that ended before its end.
+        A reply that was cut.
     low, high : float
         The ends of the scale.
 

@@ -17,6 +17,7 @@ from ingroup.parsing import (
     MISSING,
     OK,
     REFUSED,
+    UNPARSABLE,
     Parsed,
     parse_cut_rating,
     parse_rating,
@@ -151,7 +152,7 @@ def greedy_choices(answers: pd.DataFrame, sampling: Sampling) -> pd.DataFrame:
     Returns
     -------
     DataFrame of str
-        One column for each prefix, None where a call failed.
+        One column for each prefix, NaN where no admissible answer was scored.
     """
     rest = answers.text.astype(object)
     columns = {}
@@ -162,7 +163,11 @@ def greedy_choices(answers: pd.DataFrame, sampling: Sampling) -> pd.DataFrame:
             parts = rest.str.split(following, n=1, regex=False)
             columns[number] = parts.str[0]
             rest = following + parts.str[1]
-    return pd.DataFrame(columns, answers.index)
+    chosen = pd.DataFrame(columns, answers.index)
+    # A server may have written something else.
+    is_ok = statuses(answers) == OK
+    is_admissible = chosen.isin(sampling.choices).mul(is_ok, axis=0)
+    return chosen.where(is_admissible)
 
 
 def numbers(
@@ -188,7 +193,7 @@ def numbers(
     Returns
     -------
     DataFrame
-        One column for each prefix, NaN where a call failed.
+        One column for each prefix, NaN where no admissible answer was scored.
     """
     if reading == "greedy":
         return greedy_choices(answers, sampling).astype(float)
@@ -211,7 +216,7 @@ def numbers(
 
 
 def statuses(replies: pd.DataFrame) -> pd.Series:
-    """Tell whether answers were scored.
+    """Tell whether answers have a text.
 
     Parameters
     ----------
@@ -221,7 +226,7 @@ def statuses(replies: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series of str
-        "ok", or the reason why there are no scores: "failed", "missing" or "refused".
+        "ok", or the reason why there is none: "failed", "missing" or "refused".
     """
     return replies.finish_reason.astype(object).map(WITHOUT_TEXT).fillna(OK)
 
@@ -245,13 +250,13 @@ def load(
     job : Job
         The job.
     trials : DataFrame
-        What tells the trials apart, in the order of the design.
+        The labels and levels of each trial, in the order of the design, numbered from 0.
     low, high : int
         The ends of the scale.
     rule : {parse_rating, parse_rating_released}
         How a text is read.
     readings : iterable of {"expected", "greedy", "drawn"}
-        How scored answers become `numbers`. The readings stand below each other.
+        How scored answers become `numbers`; one row for each reading.
     rng : numpy.random.Generator, optional
         The source of draws.
 
@@ -279,9 +284,13 @@ def load(
 
 def _scored(stored, sampling, reading, rng):
     """Read the columns of `read_ratings` from scored answers."""
+    rating = numbers(stored, sampling, reading, rng)[0]
+    status = statuses(stored)
+    # A text without an admissible answer has no rating.
+    is_other = rating.isna() & (status == OK)
     columns = {
-        "rating": numbers(stored, sampling, reading, rng)[0],
-        "status": statuses(stored),
+        "rating": rating,
+        "status": status.mask(is_other, UNPARSABLE),
         "option_mass": matrix(stored.option_mass, 1)[:, 0],
     }
     return pd.DataFrame(columns)

@@ -59,7 +59,7 @@ def intervals(
     lines: Sequence[str],
     names: Sequence[str],
     data: pd.DataFrame,
-    color: object = None,
+    **of_grid: object,
 ) -> None:
     """Draw estimates with their intervals on the current axes.
 
@@ -70,11 +70,11 @@ def intervals(
     lines : sequence of str
         The lines, from top to bottom.
     names : sequence of str
-        The names, which lie below each other in a line. `PRINTED` has grey marks.
+        The names, drawn one under another in each line. `PRINTED` has grey marks.
     data : DataFrame
         These columns, ``low`` and ``high``, NaN for an estimate without an interval.
-    color : object
-        Not used; `seaborn.FacetGrid` gives one.
+    **of_grid : object
+        Not used; `seaborn.FacetGrid` gives a colour.
     """
     ax = plt.gca()
     n = len(names)

@@ -117,7 +117,8 @@ def load(
     Returns
     -------
     DataFrame
-        As `ratings.load`, with the round, the category and the fields of `stimuli.Prompt`.
+        As `ratings.load`, with the round, the category and the fields of `stimuli.Prompt`; ratings
+        are 1 to 100, NaN without one.
     """
     (block,) = job.design.blocks
     prompts = pd.DataFrame(block.factors["prompt"]).assign(**job.labels)

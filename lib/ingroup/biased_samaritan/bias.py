@@ -87,7 +87,7 @@ def minus_control(units: pd.Series) -> pd.Series:
 
 
 def like_these(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Test each group against the control, phrasings and scenarios being samples.
+    """Test each group against the control, with phrasings and scenarios as samples.
 
     See `crossed.over_levels`.
 

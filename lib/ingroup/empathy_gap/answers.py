@@ -180,7 +180,7 @@ def load(job: Job, parsing: str = "sound") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As `ratings.load`, with the columns `TRIAL`: "expected" and "greedy" stand below each other.
+        As `ratings.load`, with the columns `TRIAL`; both readings of a scored answer.
     """
     # Each design crosses the three factors of one setting and category.
     (block,) = job.design.blocks
@@ -206,7 +206,8 @@ def load_all(jobs: Iterable[Job], parsing: str = "sound") -> pd.DataFrame:
     -------
     DataFrame
         As `load`, by model and reading. A trial of several rounds has the mean of its ratings; its
-        status is "ok" if any round has a rating, else that of the first round.
+        status is "ok" if any round has a rating, else that of the first round. Its reply is that of
+        the first round.
     """
     tables = [load(job, parsing) for job in jobs]
     table = pd.concat(tables, ignore_index=True)

@@ -201,7 +201,7 @@ def layout(printed: pd.DataFrame, here: pd.DataFrame, number: str, template: str
     Returns
     -------
     DataFrame of str
-        A row for each model, reading and category, a column for each setting. "flat" where the
+        A row for each model, reading and category, a column for each setting. "flat" where a
         number is NaN, "" where a block was not asked.
     """
     theirs = printed.dropna(subset=number)

@@ -67,7 +67,8 @@ def _jobs(p, model, is_scored):
             manner["calls"] = p.CALLS
 
         for end, names, turn, sampling in asked:
-            text = f"{version} {ablation} {p.FORM} {p.CALLS} {end}"
+            wording = "" if p.WORDING == "paper" else "as sent"
+            text = f"{version} {ablation} {p.FORM} {p.CALLS} {wording} {end}"
             plain = text.replace("w/o", "wo")
             job = Job(
                 study="stereomap",
@@ -175,7 +176,7 @@ def replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
             trials = _trials(job, "free")
             table = trials.join(stored[["text", "finish_reason"]])
             tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True).infer_objects()
 
     # The last word of a cut reply may be half a number or half a keyword.
     without_last = table.text.str.replace(r"\S+\Z", "", regex=True)

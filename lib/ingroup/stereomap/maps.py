@@ -259,7 +259,8 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
     -------
     dict
         ``groups``; ``value``, 1 minus the Procrustes distance, 0 to 1 (the same shape after moving,
-        scaling, turning and mirroring); and its ``p``. NaN where all groups share one place.
+        scaling, turning and mirroring); and its ``p``. NaN where all groups share one place on one
+        of the maps.
 
     Notes
     -----
@@ -272,10 +273,10 @@ def agreement(points: pd.DataFrame) -> dict[str, float]:
         "value": np.nan,
         "p": np.nan,
     }
-    if is_flat(ours):
+    theirs = people().loc[ours.index]
+    if is_flat(ours) or is_flat(theirs):
         return row
 
-    theirs = people().loc[ours.index]
     places, member_of = np.unique(theirs, axis=0, return_inverse=True)
     values = []
     # The first order is that of people's map itself.
