@@ -5,23 +5,32 @@ import os
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 from filelock import FileLock
 
 from ingroup import NOTEBOOKS, run_folder
+from ingroup import notebook as shared
 
 matplotlib.use("agg")
 RUN = "tests"
 SESSION = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
 
 
+def draw(figure: plt.Figure, file: Path) -> None:
+    """Draw a figure, and write no file, which takes longer."""
+    figure.canvas.draw()
+    plt.close(figure)
+
+
 @cache
 def run_notebook(name: str) -> SimpleNamespace:
     """Execute a notebook, and leave a note that this session has its tables."""
     run_folder(RUN).mkdir(parents=True, exist_ok=True)
-    with FileLock(run_folder(RUN) / f"{name}.lock"):
+    with FileLock(run_folder(RUN) / f"{name}.lock"), patch.object(shared, "save_figure", draw):
         variables = execute(name)
         note_of(name).write_text(SESSION)
     return variables

@@ -128,8 +128,12 @@ def _first_matches(name, lines):
 # --- ratings that a reply claims
 
 
+@lru_cache(10_000)
 def _claimed_ratings(text, words):
-    """Read the rating of each word from its strongest claims, if these agree."""
+    """Read the rating of each word from its strongest claims, if these agree.
+
+    A notebook reads the same replies twice, for their ratings and for their reasons.
+    """
     marked = _marked(text, words)
     claims = list(RULES.sections["claims"])
     if len(words) > 1:
