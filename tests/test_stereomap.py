@@ -585,3 +585,19 @@ def test_every_trial_of_the_run_is_in_one_long_table(run):
         assert counts[model, reading, "EXTENDED"] == 98 * n_words
         assert counts[model, reading, "ORIGINAL"] == 24 * 21
     assert counts[MODELS[0], "free", "ORIGINAL"] == 2 * 24 * 21
+
+
+def test_two_models_begin_to_count_on_the_extended_list(run):
+    """Where greedy ratings count 1, 2, 3, 4, 5, a group lies on the other island of the map."""
+    greedy = run.ratings.query("reading == 'greedy' and prompt == 'Warmth-Competence'")
+    words = stimuli.prompts("EXTENDED")["Warmth-Competence"].words["ratings"]
+    wide = greedy.pivot(index=["model", "group"], columns="item", values="rating")
+    places = run.main.query("version == 'EXTENDED'").pipe(maps.positions)
+    competence = places.set_index(["model", "group"]).Competence
+    for model in ("smollm2-135m-instruct", "gemma-3-270m"):
+        counts = (wide.loc[model, words[:5]] == [1, 2, 3, 4, 5]).all(axis=1)
+        one = competence[model][counts]
+        other = competence[model][~counts]
+        assert 10 < counts.sum() < 20
+        assert max(np.ptp(one), np.ptp(other)) < 0.2
+        assert abs(one.mean() - other.mean()) > 1
