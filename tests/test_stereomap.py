@@ -562,6 +562,9 @@ def test_printed_models_come_first_in_the_tables(run):
     assert table08.shape == (6, 4 * (4 + len(MODELS)))
     table09 = figures.extremes_table(run.table09)
     assert table09.loc[("Wealthy", "highest", 1), "BARD"] == "Upper-class 5.00 (0.00)"
+    # Each model has all four words.
+    assert table09.index.nunique() == 4 * 2 * 10
+    assert table09.ne("").all(axis=None)
 
 
 def test_the_headline_is_the_mixed_contrast_of_the_original_prompts(run):

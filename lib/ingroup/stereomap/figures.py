@@ -106,7 +106,8 @@ def extremes_table(here: pd.DataFrame) -> pd.DataFrame:
         ``model`` and the columns of `maps.extremes`.
     """
     theirs = published.load("stereomap", 9)
-    theirs = theirs.rename(columns={"dimension": "item"})
+    # The print has "High-Status", which the prompt writes as "High-status".
+    theirs["item"] = theirs.dimension.str.capitalize()
     index = ["item", "end", "rank"]
     template = "{group} {mean:.2f} ({variance:.2f})"
     table = published.layout(theirs, here, index, ["model"], template)
