@@ -108,7 +108,7 @@ def load_events(corpus: str = "sample", n_events: int = 0) -> pd.DataFrame:
         they exist, ``first_person_text`` and ``third_person_text``.
     n_events : int
         The first event of each emotion is taken, then the second, until there are so many; 0 takes
-        all. Two emotions, chosen at random once, come before the others.
+        all. Emotions have their turn in the order of the file.
 
     Returns
     -------
@@ -131,30 +131,14 @@ def load_events(corpus: str = "sample", n_events: int = 0) -> pd.DataFrame:
         raise InputError(f"CORPUS: found no file at {path}; `make data` fetches crowd-envent")
 
     tables = [_read_corpus(file) for file in files]
-    events = pd.concat(tables)
-    events = events.sort_values("emotion", kind="stable", ignore_index=True)
+    events = pd.concat(tables, ignore_index=True)
     if n_events > len(events):
         raise InputError(f"N_EVENTS is {n_events}, but {corpus!r} has {len(events)} events")
 
-    taken = _in_turn(events)[: n_events or None]
-    in_order = events.loc[taken.sort_values()]
-    return in_order.reset_index(drop=True)
-
-
-def _in_turn(events: pd.DataFrame) -> pd.Index:
-    """Order events: the first of each emotion, then the second; two random emotions lead.
-
-    So that small runs, too, have the events of which the recordings have free text.
-    """
-    emotions = events.emotion
-    names = emotions.unique()
-    rng = np.random.default_rng(0)
-    leading = rng.choice(names, min(2, len(names)), replace=False)
-
-    turn = emotions.groupby(emotions).cumcount()
-    is_leading = emotions.isin(leading)
-    places = turn - 0.5 * is_leading
-    return places.sort_values(kind="stable").index
+    turn = events.groupby("emotion").cumcount()
+    in_turn = turn.sort_values(kind="stable").index
+    taken = events.loc[in_turn[: n_events or None]]
+    return taken.sort_values("emotion", kind="stable", ignore_index=True)
 
 
 def _read_corpus(file: Path) -> pd.DataFrame:
