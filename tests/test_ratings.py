@@ -23,6 +23,13 @@ def test_endings_are_never_merged():
     assert ratings["status"].tolist() == ["ok", "ok", *reasons]
 
 
+def test_only_reasoning_without_an_answer_is_cut():
+    texts = ["It hurts.\nRating: 85", "", ""]
+    reasoning = ["The loss is", "The loss is", ""]
+    answers = pd.DataFrame({"text": texts, "reasoning": reasoning, "finish_reason": "stop"})
+    assert read_ratings(answers, 0, 100)["status"].tolist() == ["ok", "cut", "unparsable"]
+
+
 def test_a_cut_reply_counts_only_with_the_rating_with_which_it_begins():
     texts = [
         "So the rating is 85.\nBut then",

@@ -123,3 +123,12 @@ def test_every_printed_table_opens():
     assert changes.delta_pct["gpt-3.5-turbo", "Country"] == -5.2
     clusters = published.load("stereomap", 2).set_index(["source", "group"])
     assert clusters.warmth["Fiske et al. (2002)", "Asians"] == 3.23
+
+
+def test_printed_numbers_stand_above_ours_in_their_own_order():
+    printed = pd.DataFrame({"model": ["z", "z", "b"], "word": ["d", "c", "d"], "mean": [1, 2, 3]})
+    here = pd.DataFrame({"model": ["a"], "word": ["c"], "mean": [4.125]})
+    table = published.layout(printed, here, ["model"], ["word"], "{mean:.2f}")
+    assert table.index.tolist() == ["z", "b", "a"]
+    assert table.columns.tolist() == ["d", "c"]
+    assert table.to_numpy().tolist() == [["1.00", "2.00"], ["3.00", ""], ["", "4.12"]]
