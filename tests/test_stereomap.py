@@ -135,12 +135,9 @@ def test_the_default_run_is_answered_by_its_recordings():
         }
         assert job.name in folders
         assert len(job.recorded()) == len(job.design)
-    assert {job.sampling.seed for job in jobs if not job.sampling.choices} == {
-        1000,
-        1001,
-        2000,
-        2001,
-    }
+    written = [job for job in jobs if not job.sampling.choices]
+    assert {job.sampling.seed for job in written} == {1000, 1001, 2000, 2001}
+    assert {job.labels["round"] for job in jobs if job.sampling.choices} == {1}
 
 
 def test_ablations_are_further_rounds_of_the_first_prompt():
@@ -325,6 +322,10 @@ def test_a_map_that_only_tells_good_from_bad_has_no_contrast():
     points = pd.DataFrame({"Competence": valence, "Warmth": valence - 1})
     assert maps.mixed_contrast(points) == {"value": 0, "n": 12, "low": 0, "high": 0, "p": 1}
     assert np.isnan(maps.mixed_contrast(points[:7])["p"])
+    # Two groups on either side are the fewest.
+    two = points.loc[["Asians", "Jews", "Disabled people", "Elderly people"]]
+    two.loc["Jews", "Warmth"] += 1
+    assert 0 < maps.mixed_contrast(two)["p"] < 1
 
 
 def simulated(lean: pd.Series, rng: np.random.Generator) -> pd.DataFrame:
@@ -373,6 +374,10 @@ def test_correlations_are_spearmans():
     (row,) = maps.correlations(points.assign(y=0.1 + 0.2), ["x"], ["y"]).itertuples()
     assert row.n == 29
     assert np.isnan(row.rho)
+    # Three pairs have no p.
+    (three,) = maps.correlations(points[1:4], ["x"], ["y"]).itertuples()
+    (four,) = maps.correlations(points[1:5], ["x"], ["y"]).itertuples()
+    assert [np.isnan(three.rho), np.isnan(four.rho)] == [True, False]
 
 
 def test_extremes_keep_the_order_of_the_prompts():
