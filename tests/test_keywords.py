@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from ingroup import keywords
+from ingroup.stereomap import stimuli
 from ingroup.tables import InputError
 
 TEXTS = {
@@ -126,3 +127,12 @@ def test_a_reply_without_a_list_says_why(run):
         "failed",
         "missing",
     }
+
+
+def test_many_keywords_repeat_the_words_to_be_rated(run):
+    """As the limits of the notebook say: a third or more, the head of the list first."""
+    rated = stimuli.prompts("EXTENDED")["Warmth-Competence"].words["ratings"]
+    lower = [word.lower() for word in rated]
+    assert run.given.keyword.isin(lower).mean() > 1 / 3
+    counts = run.given.keyword.value_counts().reindex(lower, fill_value=0)
+    assert counts[lower[:3]].min() > counts[lower[3:]].max()
