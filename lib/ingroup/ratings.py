@@ -96,7 +96,7 @@ def read_ratings(
     Returns
     -------
     DataFrame
-        ``rating`` in points of the scale, NaN without one; ``status``; ``option_mass``, NaN.
+        ``rating`` in points of the scale, NaN without one, and ``status``.
     """
     of_cut = parse_cut_rating if rule is parse_rating else rule
     table = read_answers(
@@ -105,7 +105,7 @@ def read_ratings(
         lambda text: of_cut(text, low, high),
     )
     rating = table["value"].astype(float)
-    return pd.DataFrame({"rating": rating, "status": table["status"], "option_mass": np.nan})
+    return pd.DataFrame({"rating": rating, "status": table["status"]})
 
 
 # ---- scored answers
@@ -165,8 +165,8 @@ def greedy_choices(answers: pd.DataFrame, sampling: Sampling) -> pd.DataFrame:
             rest = following + parts.str[1]
     chosen = pd.DataFrame(columns, answers.index)
     # A server may have written something else.
-    is_ok = statuses(answers) == OK
-    is_admissible = chosen.isin(sampling.choices).mul(is_ok, axis=0)
+    has_text = ~answers.finish_reason.isin(WITHOUT_TEXT)
+    is_admissible = chosen.isin(sampling.choices).mul(has_text, axis=0)
     return chosen.where(is_admissible)
 
 
@@ -215,20 +215,25 @@ def numbers(
     return pd.DataFrame(values, answers.index)
 
 
-def statuses(replies: pd.DataFrame) -> pd.Series:
-    """Tell whether answers have a text.
+def statuses(answers: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Tell whether scored answers have a value, or why there is none.
 
     Parameters
     ----------
-    replies : DataFrame
-        From `jobs.answers`.
+    answers : DataFrame
+        Rows of a store.
+    values : Series
+        What was read from them, NaN without a value.
 
     Returns
     -------
     Series of str
-        "ok", or the reason why there is none: "failed", "missing" or "refused".
+        "ok"; "unparsable" for a text without an admissible answer; else "failed", "missing" or
+        "refused".
     """
-    return replies.finish_reason.astype(object).map(WITHOUT_TEXT).fillna(OK)
+    read = np.where(values.isna(), UNPARSABLE, OK)
+    reasons = answers.finish_reason.astype(object).map(WITHOUT_TEXT)
+    return reasons.where(reasons.notna(), read)
 
 
 # ---- both
@@ -270,27 +275,17 @@ def load(
     """
     if job.sampling.choices:
         stored = jobs.answers(job, ["text", "probabilities", "option_mass"])
+        mass = matrix(stored.option_mass, 1)[:, 0]
         read = {}
         for reading in readings:
-            read[reading] = _scored(stored, job.sampling, reading, rng)
+            rating = numbers(stored, job.sampling, reading, rng)[0]
+            columns = {"rating": rating, "status": statuses(stored, rating)}
+            read[reading] = pd.DataFrame(columns)
     else:
         stored = jobs.answers(job, ["text", "reasoning"])
+        mass = np.nan
         read = {"free": read_ratings(stored, low, high, rule)}
 
-    labelled = trials.assign(model=job.model.name, reply=stored.text)
+    labelled = trials.assign(model=job.model.name, reply=stored.text, option_mass=mass)
     tables = [labelled.assign(reading=name).join(table) for name, table in read.items()]
     return pd.concat(tables, ignore_index=True)
-
-
-def _scored(stored, sampling, reading, rng):
-    """Read the columns of `read_ratings` from scored answers."""
-    rating = numbers(stored, sampling, reading, rng)[0]
-    status = statuses(stored)
-    # A text without an admissible answer has no rating.
-    is_other = rating.isna() & (status == OK)
-    columns = {
-        "rating": rating,
-        "status": status.mask(is_other, UNPARSABLE),
-        "option_mass": matrix(stored.option_mass, 1)[:, 0],
-    }
-    return pd.DataFrame(columns)

@@ -15,7 +15,7 @@ from ingroup.giebench.verdicts import parse_verdict
 from ingroup.inference import parameters as shared
 from ingroup.inference.design import Block, Design
 from ingroup.inference.jobs import Job, answers
-from ingroup.parsing import FAILED, MISSING, OK, UNPARSABLE, without_loop
+from ingroup.parsing import FAILED, MISSING, without_loop
 from ingroup.tables import InputError
 
 VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
@@ -212,16 +212,13 @@ def _read(job, parsing):
 
     replies = answers(job, ["text", "probabilities", "option_mass"])
     letters = ratings.greedy_choices(replies, job.sampling)[0]
-    status = ratings.statuses(replies)
-    # A text without an admissible verdict has none.
-    is_other = letters.isna() & (status == OK)
     by_letter = ratings.matrix(replies.probabilities, len(VERDICTS))
     position = asked.correct.map(stimuli.LETTERS.index)
     of_right = by_letter[asked.index, position]
     return asked.assign(
         reading="greedy",
         letter=letters.str.strip("[]").fillna(""),
-        status=status.mask(is_other, UNPARSABLE),
+        status=ratings.statuses(replies, letters),
         text=replies.text.astype(object),
         # Stored probabilities have three digits, so they are renormalised.
         p_right=of_right / by_letter.sum(axis=1),

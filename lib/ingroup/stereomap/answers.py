@@ -143,10 +143,10 @@ def written(parameters: Parameters) -> list[Job]:
     return planned
 
 
-def _trials(job, reading):
-    """List the trials of a job with all their labels, in the order of the design."""
+def _trials(job):
+    """List the trials of a job with all their labels, as those of free text."""
     trials = pd.DataFrame([trial.condition for trial in job.design])
-    trials = trials.assign(model=job.model.name, reading=reading, **job.labels)
+    trials = trials.assign(model=job.model.name, reading="free", **job.labels)
     return trials[TRIAL]
 
 
@@ -173,7 +173,7 @@ def replies(planned: list[Job], rule: str = "sound") -> pd.DataFrame:
     for job in planned:
         if not job.sampling.choices:
             stored = answers(job, ["text"])
-            trials = _trials(job, "free")
+            trials = _trials(job)
             table = trials.join(stored[["text", "finish_reason"]])
             tables.append(table)
     table = pd.concat(tables, ignore_index=True).infer_objects()
@@ -225,8 +225,7 @@ def load(job: Job, rule: str = "sound") -> pd.DataFrame:
         admissible answers (NaN for free text).
     """
     if job.sampling.choices:
-        readings = [_scored(job, reading) for reading in ("expected", "greedy")]
-        table = pd.concat(readings, ignore_index=True)
+        table = _scored(job)
     else:
         read = replies([job], rule)
         words = read.explode(["item", "rating"], ignore_index=True)
@@ -244,17 +243,20 @@ def load(job: Job, rule: str = "sound") -> pd.DataFrame:
     return table
 
 
-def _scored(job, reading):
-    """Read scored answers; the status is that of the whole trial."""
+def _scored(job):
+    """Read scored answers in both readings; the status is that of the whole trial."""
     stored = answers(job, ["text", "probabilities", "option_mass"])
     words = [prefix.strip("\n- :") for prefix in job.sampling.prefixes]
-    ratings = numbers(stored, job.sampling, reading)
     mass = matrix(stored.option_mass, len(words))
-
-    trials = _trials(job, reading)
-    trials["status"] = statuses(stored)
-    ratings = ratings.set_axis(words, axis=1)
-    wide = trials.join(ratings)
-    table = wide.melt(list(trials), var_name="item", value_name="rating")
-    # `melt` puts the columns below each other.
-    return table.assign(option_mass=mass.ravel("F"))
+    trials = _trials(job)
+    tables = []
+    for reading in ("expected", "greedy"):
+        ratings = numbers(stored, job.sampling, reading).set_axis(words, axis=1)
+        trials["reading"] = reading
+        trials["status"] = statuses(stored, ratings.sum(axis=1, skipna=False))
+        wide = trials.join(ratings)
+        table = wide.melt(list(trials), var_name="item", value_name="rating")
+        # `melt` puts the columns below each other.
+        table["option_mass"] = mass.ravel("F")
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
